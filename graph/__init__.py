@@ -1,0 +1,1 @@
+"""The graph: wiring, state, and what its nodes share."""

@@ -1,0 +1,82 @@
+"""What can go wrong, in one tree.
+
+```
+RicordoError
+├── ConfigurationError          a setting is missing, malformed, or in conflict with another
+├── DatabaseError               PostgreSQL cannot be started, reached or migrated
+├── EmbeddingError              the embedding model cannot be loaded or refused a text
+│   └── EmbeddingMismatchError  the table holds vectors of another model or width
+├── ModelError                  the chat model failed after its retries
+│   └── ContextOverflowError    the provider says that the prompt is too long
+├── InputError                  what the user gave cannot be taken (empty, unreadable, unknown)
+│   ├── DocumentError           a document has no text, is damaged, encrypted or unreachable
+│   └── NotFoundError           no thread, log entry, summary, memory or document has that id
+├── ServiceError                a server (arXiv, Tavily, a web page) cannot be reached or does not answer as it should
+├── ThreadBusyError             another turn of the same thread is under way
+├── ThreadOwnerError            the thread belongs to another user
+└── ToolError                   a tool cannot be registered, found or run
+```
+
+Every message says what happened, why, and what to do next; the command line prints it as it is, without a traceback.
+"""
+
+
+class RicordoError(Exception):
+    """The root of all errors that Ricordo raises on purpose."""
+
+
+class ConfigurationError(RicordoError):
+    """A setting is missing, malformed, or in conflict with another."""
+
+
+class DatabaseError(RicordoError):
+    """PostgreSQL cannot be started, reached or migrated."""
+
+
+class EmbeddingError(RicordoError):
+    """The embedding model cannot be loaded or refused a text."""
+
+
+class EmbeddingMismatchError(EmbeddingError):
+    """The table holds vectors of another model or width."""
+
+
+class ModelError(RicordoError):
+    """The chat model failed after its retries."""
+
+
+class ContextOverflowError(ModelError):
+    """The provider says that the prompt is too long for the model."""
+
+
+class InputError(RicordoError):
+    """What the user gave cannot be taken."""
+
+
+class DocumentError(InputError):
+    """A document has no text, is damaged, encrypted or unreachable."""
+
+
+class NotFoundError(InputError):
+    """No thread, log entry, summary, memory or document has that id."""
+
+
+class ServiceError(RicordoError):
+    """A server (arXiv, Tavily, a web page) cannot be reached or does not answer as it should."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status that it answered with, if it answered."""
+
+
+class ThreadBusyError(RicordoError):
+    """Another turn of the same thread is under way."""
+
+
+class ThreadOwnerError(RicordoError):
+    """The thread belongs to another user."""
+
+
+class ToolError(RicordoError):
+    """A tool cannot be registered, found or run."""

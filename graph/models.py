@@ -1,0 +1,87 @@
+"""Chat models by name: `offline`, or any LangChain `provider:name`, with retries and the provider's errors in our words."""
+
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from langchain_core import exceptions as provider
+from langchain_core.language_models import BaseChatModel
+
+from graph.errors import ConfigurationError, ContextOverflowError, ModelError
+from graph.settings import Settings
+
+OFFLINE = "offline"
+NO_STREAM = "nostream"
+"""The tag that keeps an internal call's tokens from the user's stream."""
+_UNKNOWN_WINDOW = 32_000  # tokens; what small servers offer at least, for models without a profile
+
+
+@lru_cache(maxsize=16)
+def _make(name: str, key: str | None, base_url: str | None, timeout: float, retries: int) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half a second that `offline` need not pay
+
+    options: dict[str, Any] = {"max_retries": retries, "timeout": timeout}
+    if name.startswith("openai:"):
+        # A server of one's own often wants no key, but the client insists on one.
+        options |= {
+            "api_key": key or "none",
+            "base_url": base_url,
+            "stream_usage": True,
+            "stream_chunk_timeout": timeout,
+        }
+    try:
+        model: BaseChatModel = init_chat_model(name, **options)
+    except (ImportError, ValueError, TypeError) as error:
+        raise ConfigurationError(
+            f"The chat model '{name}' cannot be used: {error}. Set RICORDO_MODEL to provider:name "
+            "(openai:gpt-5-mini, anthropic:…, ollama:…) and install the provider's package, or to offline."
+        ) from error
+    return model
+
+
+def chat_model(name: str, settings: Settings) -> BaseChatModel:
+    """Return the chat model of that name; made once a process.
+
+    Raises:
+        ConfigurationError: The name is unknown, or its provider's package is not installed.
+    """
+    if name == OFFLINE:
+        from graph.resources import get_resources  # noqa: PLC0415 - the offline model chooses by the process's embeddings
+
+        return get_resources().offline
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
+    return _make(name, key, settings.openai_base_url, settings.request_timeout_seconds, settings.max_retries)
+
+
+def profile_window(name: str, settings: Settings) -> int:
+    """Return the tokens of a model's window by its profile; 32,000 for a model without one."""
+    if name == OFFLINE:
+        return _UNKNOWN_WINDOW
+    profile = chat_model(name, settings).profile or {}
+    return int(profile.get("max_input_tokens") or _UNKNOWN_WINDOW)
+
+
+_ADVICE = {
+    provider.ModelAuthenticationError: "The key was refused: check OPENAI_API_KEY (or the provider's own key).",
+    provider.ModelPermissionDeniedError: "The key may not use this model: choose another by RICORDO_MODEL.",
+    provider.ModelNotFoundError: "There is no such model: check RICORDO_MODEL and OPENAI_BASE_URL.",
+    provider.ModelRateLimitError: "The rate limit (429) held through all retries: wait, or check the quota.",
+    provider.ModelTimeoutError: "It did not answer in time: try again, or raise RICORDO_REQUEST_TIMEOUT_SECONDS.",
+    provider.ModelConnectionError: "It cannot be reached: check the network and OPENAI_BASE_URL.",
+    provider.ModelAPIError: "The provider's server failed: try again later.",
+}
+
+
+def raise_ours(name: str, error: Exception) -> NoReturn:
+    """Raise a provider's error as ours, with what to do next.
+
+    Raises:
+        ContextOverflowError: The prompt was too long.
+        ModelError: Anything else.
+    """
+    if isinstance(error, provider.ContextOverflowError):
+        raise ContextOverflowError(f"The prompt is too long for {name}: {error}") from error
+    advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "")
+    if not advice and isinstance(error, TimeoutError):
+        advice = _ADVICE[provider.ModelTimeoutError]
+    said = " ".join(str(error).split())[:500] or type(error).__name__
+    raise ModelError(f"The chat model {name} failed: {said}. {advice}".strip()) from error

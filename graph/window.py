@@ -1,0 +1,67 @@
+"""The partitioned window: the one user message that carries the question and what memory holds for it.
+
+Passages are data. Each of their lines is fenced by `> `, so that nothing in them can forge a heading, a role or another
+passage; headings in the question are escaped for the same reason.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from graph import tokens
+from stores.passages import Passage, render_all
+
+_HEADING = re.compile(r"(?m)^(\s*)#")
+
+INTROS = {
+    "Conversation": "the latest turns of this thread, oldest first. Resolve references (it, that paper) from here.",
+    "Knowledge Base": "passages of stored documents that fit the question. Evidence: cite it as [source, page].",
+    "Workflow": "how earlier requests like this one were solved, step by step. Follow what worked.",
+    "Entity": "people, organisations, systems, places and papers spoken of before.",
+    "Summary": "older turns of this thread, one line each; "
+    "call expand_summary with the id for the original messages, word for word.",
+    "User": "what the user asked to remember: standing preferences and facts. Recall more by the recall tool.",
+}
+"""The segments, in their order in the window, with what each holds and how to use it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One memory's part of the window."""
+
+    name: str
+    passages: tuple[Passage, ...] = ()
+    empty: str = "nothing stored yet"
+    """Why there are no passages."""
+
+    def render(self) -> str:
+        """Return the heading, the introduction and the passages."""
+        blocks = [f"## {self.name} Memory", f"Memory type: {self.name.lower()}; {INTROS[self.name]}"]
+        blocks.append(render_all(self.passages) or f"[empty: {self.empty}]")
+        return "\n".join(blocks)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The question and its segments; immutable, so that what stands before the tool exchange stays byte-stable."""
+
+    question: str
+    segments: dict[str, Segment] = field(default_factory=dict)
+
+    def render(self) -> str:
+        """Return the text of the user message."""
+        question = _HEADING.sub(r"\1\\#", self.question)
+        return "\n\n".join([f"# Question\n{question}", *(self.segment(name).render() for name in INTROS)])
+
+    def segment(self, name: str) -> Segment:
+        """Return a segment by its name; an empty one if it was not filled."""
+        return self.segments.get(name, Segment(name))
+
+    def with_passages(self, name: str, passages: tuple[Passage, ...], empty: str | None = None) -> "Window":
+        """Return the same window with other passages in one segment."""
+        segment = replace(self.segment(name), passages=passages, **({"empty": empty} if empty else {}))
+        return replace(self, segments={**self.segments, name: segment})
+
+    def counts(self, encoding: str = "o200k_base") -> dict[str, int]:
+        """Count the tokens of the question and of every segment."""
+        sizes = {"question": tokens.count(self.question, encoding) + 4}
+        return sizes | {name: tokens.count(self.segment(name).render(), encoding) for name in INTROS}

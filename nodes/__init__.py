@@ -1,0 +1,1 @@
+"""The nodes: one phase of a turn each, one file each."""

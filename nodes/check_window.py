@@ -1,0 +1,18 @@
+"""Count what the next model call would carry."""
+
+from langgraph.runtime import Runtime
+
+from graph import prompt
+from graph.context import Context
+from graph.limits import limits_of
+from graph.state import State, StateUpdate
+from graph.timing import timed
+
+
+@timed
+async def check_window(state: State, runtime: Runtime[Context]) -> StateUpdate:
+    """Measure the call to come: system prompt, segments, tool schemas, tool exchange, and the reply's reserve."""
+    limits = limits_of(runtime)
+    window = await prompt.window_of(state, runtime)
+    use = prompt.measure(state, window, limits)
+    return {"window": window, "context": use}

@@ -1,0 +1,33 @@
+"""Shrink what the next model call carries, by the cheapest means that is enough."""
+
+from langgraph.runtime import Runtime
+
+from graph import prompt
+from graph.context import Context
+from graph.limits import limits_of
+from graph.shrink import Ladder
+from graph.state import State, StateUpdate
+from graph.timing import timed
+
+
+@timed
+async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
+    """Run one pass down to the target.
+
+    Old tool results become pointers first, since that needs no model; then the exchange is put in short, then the
+    oldest turns are summarised, then the other segments give way by rank, and what is still too large is shown as its
+    head, its tail and a pointer. The question and whole tool-call groups always stay.
+    """
+    limits = limits_of(runtime)
+    window = await prompt.window_of(state, runtime)
+    before = prompt.measure(state, window, limits)["tokens"]
+    ladder = Ladder(state, window, runtime, limits)
+    await ladder.run()
+    after = ladder.tokens()
+    did = f"{before} to {after} tokens: {'; '.join(ladder.did) or 'nothing was left to shorten'}"
+    return {
+        "window": ladder.window,
+        "messages": ladder.changed_messages(),
+        "compactions": [*state.get("compactions", []), did],
+        "exhausted": after >= before,
+    }

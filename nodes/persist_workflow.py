@@ -1,0 +1,62 @@
+"""End the turn: write the answer, how it was reached, and what it speaks of."""
+
+from uuid import UUID
+
+from langchain_core.messages import AIMessage, RemoveMessage
+from langgraph.runtime import Runtime
+
+from graph import prompts, tokens
+from graph.context import Context, thread_of, user_of
+from graph.entities import entities_in
+from graph.exchange import exchange_of
+from graph.limits import Limits, limits_of
+from graph.resources import get_resources
+from graph.state import State, StateUpdate
+from graph.timing import timed
+from stores.conversation import thread_key
+from stores.manager import Turn
+from stores.text import make_id
+
+
+@timed
+async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpdate:
+    """Write the turn's end in one transaction, and leave only question and answer in the state.
+
+    Raises:
+        DatabaseError: The database cannot be reached.
+    """
+    limits, thread_id = limits_of(runtime), thread_of(runtime)
+    manager = get_resources().manager.for_user(user_of(runtime))
+    exchange = exchange_of(state)
+    answer = _answer(state, limits)
+    final = AIMessage(answer, id=str(make_id("answer", thread_key(manager.user_id, thread_id), state["run_id"])))
+    if question_id := state.get("question_id"):
+        question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))
+        turn = Turn(
+            thread_id=thread_key(manager.user_id, thread_id),
+            run_id=state["run_id"],
+            question_id=UUID(question_id),
+            request=question,
+            answer=answer,
+            stop_reason=state["stop_reason"] or "answer",
+            steps=[{"tool": c["tool"], "args": list(c["args"]), "status": c["status"]} for c in calls],
+            entities=entities_in(question, answer if state["stop_reason"] == "answer" else ""),
+        )
+        await manager.finish_turn(turn)
+    gone = [RemoveMessage(id=m.id) for m in exchange if m.id and m.id != final.id]
+    return {"messages": [*gone, final], "stop_reason": state["stop_reason"] or "answer"}
+
+
+def _answer(state: State, limits: Limits) -> str:
+    """Return what the model answered; where it did not, say what was done and what was not."""
+    reason = state["stop_reason"] or "answer"
+    last = next((m for m in reversed(exchange_of(state)) if isinstance(m, AIMessage) and not m.tool_calls), None)
+    said = tokens.text_of(last) if last else ""
+    if reason == "answer":
+        return said
+    stopped = prompts.STOPPED[reason].format(
+        limit=limits.max_iterations if reason == "max_iterations" else limits.deadline_seconds, error=state.get("error")
+    )
+    done = ", ".join(f"{call['name']} ({call['status']})" for call in state["tool_calls"])
+    account = prompts.DONE.format(done=done) if done else prompts.NOTHING_DONE
+    return f"{said}\n\n({stopped})".strip() if reason == "max_iterations" and said else f"{stopped} {account}"

@@ -1,0 +1,79 @@
+"""Choose the tools for the coming model call."""
+
+import json
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from graph import prompt
+from graph.context import Context
+from graph.exchange import exchange_of
+from graph.limits import limits_of
+from graph.resources import get_resources
+from graph.state import State, StateUpdate
+from graph.timing import timed
+from graph.tokens import text_of
+from graph.window import Window
+
+_OBSERVED = 600
+"""Characters of the latest observation that the search sees: its head tells what it is."""
+
+
+@timed
+async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate:
+    """Offer the tools that fit the question and what the last tools returned.
+
+    A tool once offered stays for the turn, in the order in which it came up, so that the provider's prompt cache holds.
+    What must be there comes first, then what `read_toolbox` found, then what the search finds; all within `max_tools`.
+    """
+    limits, resources = limits_of(runtime), get_resources()
+    toolbox, settings = resources.toolbox, resources.settings
+    window = await prompt.window_of(state, runtime)
+    hidden = toolbox.hidden(settings)
+    offered = [name for name in state["offered"] if name in toolbox]
+    wanted = [name for name in (*_pinned(state, window), *_found(state)) if name in toolbox and name not in hidden]
+    offered = list(dict.fromkeys([*offered, *wanted]))[: limits.max_tools]
+    room = min(limits.tools_per_step, limits.max_tools - len(offered))
+    if room > 0:
+        hits = await toolbox.search(_queries(state, window), room, exclude=offered, settings=settings)
+        offered += [hit.name for hit in hits]
+    return {"offered": offered}
+
+
+def _pinned(state: State, window: Window) -> list[str]:
+    """Return the tools that are always there, and those that something in the window points to."""
+    names = [tool.name for tool in get_resources().toolbox if tool.pinned]
+    passages = [p.text for segment in window.segments.values() for p in segment.passages]
+    passages += [text_of(m) for m in exchange_of(state)]
+    if window.segment("Summary").passages or any("expand_summary" in text for text in passages):
+        names.append("expand_summary")
+    if any("read_tool_log" in text for text in passages):
+        names.append("read_tool_log")
+    return names
+
+
+def _found(state: State) -> list[str]:
+    """Return the tools that `read_toolbox` named in the latest step."""
+    names: list[str] = []
+    for message in _latest(state):
+        if message.name == "read_toolbox" and message.status == "success":
+            try:
+                names += [tool["name"] for tool in json.loads(text_of(message))]
+            except (ValueError, KeyError, TypeError):  # cut to fit the window, or nothing found: nothing to offer
+                continue
+    return names
+
+
+def _queries(state: State, window: Window) -> list[str]:
+    """Return what is looked for: the question, and what the last step said and returned, condensed."""
+    latest = [text_of(m)[:_OBSERVED] for m in _latest(state) if m.name != "read_toolbox"]
+    said = next((text_of(m) for m in reversed(exchange_of(state)) if isinstance(m, AIMessage)), "")
+    observed = "\n".join([said[:_OBSERVED], *latest]).strip()
+    return [window.question, f"{window.question[:_OBSERVED]}\n{observed}"] if observed else [window.question]
+
+
+def _latest(state: State) -> list[ToolMessage]:
+    """Return the results of the latest step."""
+    exchange = exchange_of(state)
+    last = max((i for i, m in enumerate(exchange) if isinstance(m, AIMessage)), default=len(exchange))
+    return [m for m in exchange[last + 1 :] if isinstance(m, ToolMessage)]

@@ -1,0 +1,1 @@
+"""Documents from outside: bytes of a file or a server to pages of text."""

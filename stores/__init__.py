@@ -1,0 +1,1 @@
+"""Memory on PostgreSQL: one small module for each store."""

@@ -1,0 +1,66 @@
+"""Connections to PostgreSQL, and what is said when there is none."""
+
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import dict_row
+
+from graph.errors import ConfigurationError, DatabaseError
+
+Connection = AsyncConnection[dict[str, Any]]
+"""Rows are dicts."""
+
+# As the saver of LangGraph wants them too: no transaction unless one is opened.
+CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": 3}
+_DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "ricordo"}
+
+
+def normalise(dsn: str) -> str:
+    """Read an address and fill in what we want where it says nothing.
+
+    Raises:
+        ConfigurationError: The address is malformed.
+    """
+    try:
+        given = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        # Not chained: the message of the cause shows parts of the address, and so of the password.
+        raise ConfigurationError(
+            "The address of the database cannot be read. RICORDO_DATABASE_URL is written as "
+            "postgresql://user:password@host:5432/database; special characters in the password are percent-encoded."
+        ) from None
+    return make_conninfo("", **(_DEFAULTS | given))
+
+
+def describe(dsn: str) -> str:
+    """Name a database and its server; never the password."""
+    parts = conninfo_to_dict(dsn)
+    host = parts.get("host") or parts.get("hostaddr") or "the local socket"
+    return (
+        f"database {parts.get('dbname') or parts.get('user') or 'postgres'} at {host}, port {parts.get('port') or 5432}"
+    )
+
+
+def failure(dsn: str, error: psycopg.Error) -> DatabaseError:
+    """Say that the database cannot be used, and why."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return DatabaseError(
+        f"PostgreSQL failed ({describe(dsn)}): {reason}. What was saved before is kept. Check that the server runs and "
+        f"that RICORDO_DATABASE_URL is right (ricordo doctor shows more), then try again."
+    )
+
+
+async def connect(dsn: str) -> Connection:
+    """Open one connection outside the pool, as the user of the address.
+
+    Raises:
+        ConfigurationError: The address is malformed.
+        DatabaseError: The server cannot be reached or refuses us.
+    """
+    dsn = normalise(dsn)
+    try:
+        return await AsyncConnection.connect(dsn, **CONNECTION_OPTIONS)
+    except psycopg.OperationalError as error:
+        raise failure(dsn, error) from error

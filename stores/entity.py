@@ -1,0 +1,53 @@
+"""Entity memory: people, organisations, systems, places and papers, merged by name, with where they were mentioned."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from stores.conversation import Connection, Row
+from stores.text import make_id
+from stores.vectors import Unit
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A named thing and the sentence that speaks of it."""
+
+    name: str
+    type: str
+    mention: str
+
+
+def entity_id(user_id: str, name: str) -> UUID:
+    """Return the id of an entity: case, accents and spaces make no difference."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    return make_id("entity", user_id, " ".join(plain.split()))
+
+
+def unit(user_id: str, entity: Entity) -> Unit:
+    """Make the unit of an entity, described by its first mention."""
+    columns = {"name": entity.name, "type": entity.type, "description": entity.mention}
+    return Unit(entity_id(user_id, entity.name), f"{entity.name} ({entity.type}): {entity.mention}", columns)
+
+
+async def add_mentions(conn: Connection, user_id: str, message_id: UUID, entities: Sequence[Entity]) -> None:
+    """Note where entities were mentioned; a replayed write changes nothing."""
+    for entity in sorted(entities, key=lambda e: entity_id(user_id, e.name)):
+        key = entity_id(user_id, entity.name)
+        await conn.execute(
+            "INSERT INTO entity_mentions (user_id, entity_id, message_id, mention) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT DO NOTHING",
+            (user_id, key, message_id, entity.mention),
+        )
+        await conn.execute("UPDATE entity SET updated_at = now() WHERE id = %s", (key,))
+
+
+async def mentions(conn: Connection, ids: Sequence[UUID], each: int = 2) -> list[Row]:
+    """Read the latest mentions of some entities: entity_id, mention, created_at."""
+    cursor = await conn.execute(
+        "SELECT m.* FROM unnest(%s::uuid[]) e(id) CROSS JOIN LATERAL (SELECT entity_id, mention, created_at "
+        "FROM entity_mentions WHERE entity_id = e.id ORDER BY created_at DESC LIMIT %s) m",
+        (list(ids), each),
+    )
+    return await cursor.fetchall()

@@ -1,0 +1,80 @@
+"""Words: how text is split, folded and stemmed, the same in PostgreSQL's term tables and in process.
+
+Terms are made here and never by PostgreSQL, so that every ranking sees the same words whatever the server's locale
+and dictionaries are.
+"""
+
+import hashlib
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+
+import Stemmer
+
+K1 = 1.2
+"""BM25: how soon a repeated word stops to add to the score."""
+B = 0.75
+"""BM25: how much a long unit is held back."""
+
+_LONGEST = 40
+"""Characters of a term; a longer word (base64, a hash) keeps its head and a digest, so that an index row stays small."""
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\u0e00-\u0e7f"
+"""Scripts written without spaces between words, and Hangul, whose words carry their particles."""
+_WORD = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?P<word>(?:(?![{_CJK}])[^\W_]|[\u0900-\u0963\u0966-\u0dff])+)")
+_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]")
+"""Accents and vowel points that people leave out. Indic vowel signs are letters and stay."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CLITIC = re.compile(r"(?<=[^\W_])['\u2019](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
+
+_STOP = frozenset(
+    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "could", "couldn", "d", "did", "didn", "do", "does", "doesn", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "hadn", "has", "hasn", "have", "haven", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "itself", "just", "ll", "m", "me", "more", "most", "my", "myself", "no", "nor", "not", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same", "shall", "she", "should", "shouldn", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "ve", "very", "was", "wasn", "we", "were", "weren", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "won", "would", "wouldn", "you", "your", "yours", "yourself", "yourselves"]
+)
+
+_stemmer = threading.local()
+
+
+def _stem(word: str) -> str:
+    # A stemmer keeps a buffer and must not be shared between threads.
+    if not hasattr(_stemmer, "english"):
+        _stemmer.english = Stemmer.Stemmer("english")
+    return str(_stemmer.english.stemWord(word))
+
+
+def _bounded(term: str) -> str:
+    if len(term) <= _LONGEST:
+        return term
+    digest = hashlib.blake2b(term.encode(), digest_size=6).hexdigest()
+    return f"{term[: _LONGEST - 13]}~{digest}"
+
+
+def _split(text: str) -> Iterator[str]:
+    for match in _WORD.finditer(_CLITIC.sub("", unicodedata.normalize("NFKC", text))):
+        run = match["cjk"]
+        if run is not None:
+            yield from (run[i : i + 2] for i in range(max(len(run) - 1, 1)))
+            continue
+        for part in _CAMEL.split(match["word"]):
+            word = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part.casefold())))
+            if word and word not in _STOP:
+                yield _bounded(_stem(word))
+
+
+def terms(text: str) -> Counter[str]:
+    """Count the terms of a text.
+
+    Words are split at case and punctuation (`getUserName`, `math.factorial`, `snake_case`), folded (case, accents,
+    width), stemmed as English and stripped of English function words. Scripts without spaces give pairs of characters.
+
+    Args:
+        text: Any text, of any length.
+
+    Returns:
+        Each term, at most 40 characters long, with how often it occurs.
+
+    >>> sorted(terms("Running to getUserName; 東京都"))
+    ['get', 'name', 'run', 'user', '京都', '東京']
+    """
+    return Counter(_split(text))

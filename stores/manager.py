@@ -1,0 +1,358 @@
+"""The one door to memory: `read_…` and `write_…` for each of them, for one user."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from graph import tokens
+from graph.embeddings import Embedder
+from graph.errors import InputError, NotFoundError
+from stores import conversation, entity, pages, summary, tool_log, workflow
+from stores.conversation import Row, thread_key
+from stores.database import Database
+from stores.entity import Entity
+from stores.knowledge_base import KnowledgeBase
+from stores.passages import Passage, stamp
+from stores.summary import NewSummary
+from stores.text import clean, make_id
+from stores.toolbox import toolbox
+from stores.vectors import Hit, Prepared, Query, Unit, VectorMemory, make_query
+
+_PAGE = 2_000  # tokens of a page that is read back, where the caller names no other size
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the end of a turn leaves in memory, all in one transaction."""
+
+    thread_id: UUID
+    run_id: str
+    question_id: UUID
+    request: str
+    answer: str
+    stop_reason: str
+    steps: Sequence[Mapping[str, Any]]
+    entities: Sequence[Entity]
+
+
+class MemoryManager:
+    """All memories of one user; `for_user` gives another user's door on the same database."""
+
+    def __init__(self, db: Database, embedder: Embedder, user_id: str = "default") -> None:
+        self.db = db
+        self.embedder = embedder
+        self.user_id = user_id
+        self.knowledge_base = KnowledgeBase(db, VectorMemory("knowledge_base", embedder))
+        self.workflow = VectorMemory("workflow", embedder)
+        self.entity = VectorMemory("entity", embedder)
+        self.summary = VectorMemory("summary", embedder)
+
+    def for_user(self, user_id: str) -> "MemoryManager":
+        """Return the same memories for another user.
+
+        Raises:
+            InputError: The name is empty or reserved.
+        """
+        if not (name := clean(user_id).strip()) or name == "*":
+            raise InputError(f"'{user_id}' cannot be a user's id: it is empty or reserved. Give another by --user.")
+        return MemoryManager(self.db, self.embedder, name)
+
+    async def query(self, text: str) -> Query:
+        """Prepare a text for searching: embedded once, used for every memory."""
+        return await make_query(self.embedder, text)
+
+    async def _as_query(self, query: Query | str) -> Query:
+        return await self.query(query) if isinstance(query, str) else query
+
+    # Conversation
+
+    async def read_conversational_memory(self, thread_id: str, *, but: UUID | None = None) -> list[Passage]:
+        """Read the messages of a thread that no summary covers, oldest first, without the one being answered."""
+        async with self.db.transaction(self.user_id) as conn:
+            rows = await conversation.open_messages(conn, thread_key(self.user_id, thread_id), but)
+        return [_spoken(row) for row in rows]
+
+    async def write_conversational_memory(
+        self, thread_id: str, role: str, content: str, *, run_id: str = "", message_id: UUID | None = None
+    ) -> UUID:
+        """Store a message, whole; the same `message_id` is stored once.
+
+        Args:
+            role: `user` or `assistant`.
+            message_id: None makes a new one for every call.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            ThreadOwnerError: The thread belongs to another user.
+        """
+        content, key = clean(content), thread_key(self.user_id, thread_id)
+        count = tokens.count(content)
+        async with self.db.transaction(self.user_id) as conn:
+            await conversation.claim_thread(conn, self.user_id, key, thread_id)
+            if message_id is None:
+                cursor = await conn.execute("SELECT gen_random_uuid() AS id")
+                message_id = UUID(str((await cursor.fetchone() or {})["id"]))
+            await conversation.add(conn, self.user_id, key, run_id, role, content, count, message_id)
+        return message_id
+
+    async def claim_thread(self, thread_id: str) -> None:
+        """Make a thread this user's, if it is nobody's yet.
+
+        Raises:
+            ThreadOwnerError: It belongs to another user.
+        """
+        async with self.db.transaction(self.user_id) as conn:
+            await conversation.claim_thread(conn, self.user_id, thread_key(self.user_id, thread_id), thread_id)
+
+    async def threads(self, limit: int = 100) -> list[Row]:
+        """List the user's threads, the latest first."""
+        async with self.db.transaction(self.user_id) as conn:
+            return await conversation.threads(conn, limit)
+
+    # Knowledge base
+
+    async def read_knowledge_base(self, query: Query | str, k: int = 5) -> list[Passage]:
+        """Find passages of stored documents."""
+        return await self.knowledge_base.search(self.user_id, await self._as_query(query), k)
+
+    async def write_knowledge_base(self, text: str, metadata: Mapping[str, Any]) -> UUID:
+        """Store a text as a document of its own; `source` and `title` in the metadata name it.
+
+        Returns:
+            The document's id.
+        """
+        return await self.knowledge_base.add_text(self.user_id, clean(text), metadata)
+
+    # Workflow
+
+    async def read_workflow(self, query: Query | str, k: int = 3) -> list[Passage]:
+        """Find how requests like this one were solved."""
+        hits = await self._search(self.workflow, query, k)
+        return [_found(hit, f"date={stamp(hit.row['created_at'])}") for hit in hits]
+
+    async def write_workflow(
+        self, thread_id: str, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str
+    ) -> UUID:
+        """Store how a request was solved; once for a run."""
+        unit = workflow.unit(thread_key(self.user_id, thread_id), run_id, request, steps, outcome)
+        prepared = await self._prepare(self.workflow, [unit])
+        async with self.db.transaction(self.user_id) as conn:
+            await self.workflow.write(conn, self.user_id, prepared)
+        return unit.id
+
+    # Entities
+
+    async def read_entity(self, query: Query | str, k: int = 5) -> list[Passage]:
+        """Find entities, each with its latest mentions."""
+        hits = await self._search(self.entity, query, k)
+        async with self.db.transaction(self.user_id) as conn:
+            rows = await entity.mentions(conn, [hit.id for hit in hits])
+        said: dict[UUID, list[str]] = {}
+        for row in rows:
+            said.setdefault(row["entity_id"], []).append(row["mention"])
+        passages = []
+        for hit in hits:
+            lines = dict.fromkeys([hit.row["description"], *reversed(said.get(hit.id, []))])
+            text = "\n".join([f"{hit.row['name']} ({hit.row['type']})", *lines])
+            passages.append(Passage(str(hit.id), f"id={hit.id} score={hit.score:.2f}", text))
+        return passages
+
+    async def write_entity(self, entities: Sequence[Entity], message_id: UUID) -> None:
+        """Store entities with the message that mentions them; known ones get one more mention."""
+        prepared = await self._prepare(self.entity, self._entity_units(entities))
+        async with self.db.transaction(self.user_id) as conn:
+            await self.entity.write(conn, self.user_id, prepared)
+            await entity.add_mentions(conn, self.user_id, message_id, entities)
+
+    def _entity_units(self, entities: Sequence[Entity]) -> list[Any]:
+        units = [entity.unit(self.user_id, e) for e in entities]
+        return sorted({unit.id: unit for unit in units}.values(), key=lambda unit: unit.id)
+
+    # Summaries
+
+    async def summaries(self, thread_id: str) -> list[Row]:
+        """Read a thread's summaries that no other one covers, oldest first."""
+        async with self.db.transaction(self.user_id) as conn:
+            return await summary.tops(conn, thread_key(self.user_id, thread_id))
+
+    async def read_summary_context(self, thread_id: str) -> list[Passage]:
+        """Read the one-line descriptions of a thread's summaries, oldest first."""
+        rows = await self.summaries(thread_id)
+        return [
+            Passage(
+                str(row["id"]),
+                f"id={row['id']} date={stamp(row['created_at'])} covers={row['covers']}",
+                row["description"],
+            )
+            for row in rows
+        ]
+
+    async def read_summary_memory(
+        self, summary_id: str, page: int = 1, *, budget: int = _PAGE, count: pages.Count = tokens.count
+    ) -> str:
+        """Read the original messages under a summary, or one message, word for word, a page at a time.
+
+        Args:
+            summary_id: The id of a summary, of a summary of summaries, or of a message.
+            page: Counted from 1.
+            budget: Tokens of a page.
+            count: Counts tokens as the reader's model does.
+
+        Raises:
+            NotFoundError: This user has no such summary or message, or it has no such page.
+        """
+        key = _uuid(summary_id, "summary")
+        async with self.db.transaction(self.user_id) as conn:
+            rows = await summary.originals(conn, key)
+            if rows is None and (row := await conversation.message(conn, key)):
+                rows = [row]
+        if not rows:
+            raise NotFoundError(f"There is no summary '{summary_id}'. The ids stand in the Summary Memory segment.")
+        laid_out = pages.paginate([_spoken(row) for row in rows], budget, count)
+        if not 1 <= page <= len(laid_out):
+            raise NotFoundError(f"Summary {summary_id} has pages 1 to {len(laid_out)}, not {page}.")
+        more = f"; the next: expand_summary(summary_id='{summary_id}', page={page + 1})" if page < len(laid_out) else ""
+        return f"Original messages of {summary_id}, page {page} of {len(laid_out)}{more}\n{laid_out[page - 1]}"
+
+    async def write_summary(self, new: NewSummary) -> bool:
+        """Store a summary and mark what it covers, at once.
+
+        Returns:
+            False, and nothing stored, if another compaction has covered a part of it meanwhile.
+        """
+        prepared = await self._prepare(self.summary, [new.unit()])
+        async with self.db.transaction(self.user_id) as conn:
+            if await summary.store(conn, self.summary, self.user_id, new, prepared):
+                return True
+            await conn.rollback()
+            return False
+
+    # Tool log
+
+    async def write_tool_log(self, log_id: UUID, status: str, output: str) -> None:
+        """Store the outcome of a call that `begin_tool_call` noted; the first outcome stands."""
+        output = clean(output)
+        async with self.db.transaction(self.user_id) as conn:
+            await tool_log.finish(conn, log_id, status, output, tokens.count(output))
+
+    async def begin_tool_call(
+        self, thread_id: str, run_id: str, step: int, call: Mapping[str, Any], said: str
+    ) -> tuple[UUID, Row | None]:
+        """Note that a tool call starts.
+
+        Returns:
+            The log entry's id, and the entry itself if the call was begun before (by a process that died).
+        """
+        key = thread_key(self.user_id, thread_id)
+        log_id = make_id("tool", key, run_id, step, call["id"], call["name"])
+        async with self.db.transaction(self.user_id) as conn:
+            before = await tool_log.begin(
+                conn,
+                log_id=log_id,
+                user_id=self.user_id,
+                thread_id=key,
+                run_id=run_id,
+                step=step,
+                call_id=call["id"],
+                tool=call["name"],
+                args=call["args"],
+                said=said,
+            )
+        return log_id, before
+
+    async def read_tool_log(
+        self, log_id: str, offset: int = 0, *, budget: int = _PAGE, count: pages.Count = tokens.count
+    ) -> str:
+        """Read a tool call's output from a character on, as much as fits.
+
+        Raises:
+            NotFoundError: This user has no such entry, or it ends before the offset.
+        """
+        async with self.db.transaction(self.user_id) as conn:
+            row = await tool_log.read(conn, _uuid(log_id, "tool log entry"))
+        if row is None:
+            raise NotFoundError(
+                f"There is no tool log entry '{log_id}'. The ids stand in the pointers of tool results."
+            )
+        text = row["output"]
+        if not 0 <= offset <= len(text):
+            raise NotFoundError(f"Entry {log_id} has {len(text)} characters: the offset must be from 0 to there.")
+        end = offset + pages.fit(text[offset:], budget, count) if offset < len(text) else offset
+        more = f"; the next: read_tool_log(log_id='{log_id}', offset={end})" if end < len(text) else "; this is the end"
+        head = f"{row['tool']} {row['status']}, characters {offset} to {end} of {len(text)}{more}"
+        return Passage(log_id, head, text[offset:end]).render(1)
+
+    async def tool_calls(self, thread_id: str, run_id: str) -> list[Row]:
+        """Read a turn's log entries without their outputs, in order."""
+        async with self.db.transaction(self.user_id) as conn:
+            return await tool_log.of_run(conn, thread_key(self.user_id, thread_id), run_id)
+
+    # Toolbox
+
+    async def read_toolbox(self, query: str, k: int = 5) -> list[Passage]:
+        """Find tools by what they do."""
+        hits = await toolbox.search(query, k)
+        return [Passage(hit.name, f"{hit.name} group={hit.group} score={hit.score:.2f}", hit.description) for hit in hits]
+
+    async def write_toolbox(self) -> None:
+        """Store the registered tools, as far as they changed."""
+        await toolbox.sync(self.db, self.embedder)
+
+    # The turn
+
+    async def read_turn(self, thread_id: str, run_id: str, question_id: UUID) -> tuple[str, list[Row]]:
+        """Read a turn's question, whole, and its log entries without their outputs."""
+        async with self.db.transaction(self.user_id) as conn:
+            asked = await conversation.message(conn, question_id)
+            return asked["content"] if asked else "", await tool_log.of_run(
+                conn, thread_key(self.user_id, thread_id), run_id
+            )
+
+    async def finish_turn(self, turn: Turn) -> None:
+        """Write the answer, the workflow and the entities of a turn, in one transaction and once."""
+        answer = clean(turn.answer)
+        units = []
+        if turn.steps:
+            outcome = f"{turn.stop_reason}: {answer[:200]}"
+            units.append(workflow.unit(turn.thread_id, turn.run_id, turn.request, turn.steps, outcome))
+        steps = await self._prepare(self.workflow, units)
+        things = await self._prepare(self.entity, self._entity_units(turn.entities))
+        answer_id = make_id("assistant", turn.thread_id, turn.run_id)
+        async with self.db.transaction(self.user_id) as conn:
+            count = tokens.count(answer)
+            await conversation.add(
+                conn, self.user_id, turn.thread_id, turn.run_id, "assistant", answer, count, answer_id
+            )
+            await self.workflow.write(conn, self.user_id, steps)
+            await self.entity.write(conn, self.user_id, things)
+            await entity.add_mentions(conn, self.user_id, turn.question_id, turn.entities)
+
+    async def _prepare(self, memory: VectorMemory, units: Sequence[Unit]) -> Prepared:
+        """Embed before the writing transaction is opened, which then need not wait for the model."""
+        async with self.db.transaction(self.user_id) as conn:
+            return await memory.prepare(conn, self.user_id, units)
+
+    async def _search(self, memory: VectorMemory, query: Query | str, k: int) -> list[Hit]:
+        ready = await self._as_query(query)
+        async with self.db.transaction(self.user_id) as conn:
+            return await memory.search(conn, ready, k)
+
+
+def _spoken(row: Row) -> Passage:
+    return Passage(str(row["id"]), f"{row['role']} · {stamp(row['created_at'])}", row["content"])
+
+
+def _found(hit: Hit, known: str) -> Passage:
+    return Passage(str(hit.id), f"id={hit.id} {known} score={hit.score:.2f}", hit.content)
+
+
+def _uuid(text: str, what: str) -> UUID:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        raise NotFoundError(
+            f"'{text}' is not the id of a {what}: ids look like 1b4e28ba-2fa1-51d2-883f-0016d3cca427."
+        ) from None

@@ -1,0 +1,29 @@
+"""Workflow memory: how an earlier request was solved, step by step."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from stores.text import make_id
+from stores.vectors import Unit
+
+
+def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str) -> Unit:
+    """Make the unit of one turn: found by its request, read as request, steps and outcome.
+
+    Args:
+        steps: `{tool, args, status}` each, in order.
+        outcome: The stop reason and the beginning of the answer.
+    """
+    lines = [f"{i}. {step['tool']}({', '.join(step['args'])}) → {step['status']}" for i, step in enumerate(steps, 1)]
+    content = "\n".join([f"Request: {request}", *lines, f"Outcome: {outcome}"])
+    columns = {
+        "thread_id": thread_id,
+        "run_id": run_id,
+        "request": request,
+        "steps": Jsonb(list(steps)),
+        "outcome": outcome,
+    }
+    return Unit(make_id("workflow", thread_id, run_id), content, columns, indexed=request)

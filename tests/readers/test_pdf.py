@@ -1,0 +1,92 @@
+import asyncio
+import threading
+
+import pytest
+
+from graph.errors import DocumentError
+from readers.kinds import read_document
+from readers.pdf import read_pdf
+from tests.support.pdfs import BAD, damaged_pdf, scanned_pdf, text_pdf
+
+NAMED = {
+    "truncated": "corrupt",
+    "scanned": "scanned.*OCR",
+    "encrypted": "encrypted.*password",
+    "empty": "empty",
+    "web page": "not a PDF.*web page",
+    "noise": "not a PDF",
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_each_fault_of_a_pdf_is_called_by_its_name(fault: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DocumentError, match=NAMED[fault]) as caught:
+        read_pdf(BAD[fault](), "paper.pdf")
+    assert "paper.pdf" in str(caught.value)
+    assert capfd.readouterr() == ("", "")  # MuPDF writes its own complaints to the terminal unless told otherwise
+
+
+def test_pages_are_numbered_and_their_lines_joined_to_paragraphs() -> None:
+    long = "The lighthouse of Skerry Point was lit in 1871 by a keeper who had never seen the sea before that year."
+    document = read_pdf(text_pdf(["First page.", long, "Last page."], pages_end=[0, 1]), "paper.pdf")
+    assert [(page.number, page.text) for page in document.pages] == [(1, "First page."), (2, long), (3, "Last page.")]
+    assert document.page_count == 3
+    assert document.notes == ()
+
+
+def test_a_word_that_a_line_end_broke_is_whole_again() -> None:
+    lines = "The lamp is fed by an auto-" + " " * 60 + "matic pump, which is a state-of-the-" + " " * 60 + "art thing."
+    text = read_pdf(text_pdf([lines.replace("  ", " ")]), "paper.pdf").pages[0].text
+    assert "auto- matic" in text  # within a line a hyphen is the author's
+    from readers.pdf import _paragraph  # noqa: PLC0415 - how a block's lines are joined is its own small rule
+
+    assert _paragraph("is fed by an auto-\nmatic pump with a state-of-the-\nart motor") == (
+        "is fed by an automatic pump with a state-of-the- art motor"
+    )
+
+
+def test_short_lines_stay_lines() -> None:
+    from readers.pdf import _paragraph  # noqa: PLC0415 - as above
+
+    assert _paragraph("Contents\nA line that is as long as the column is wide\nand its end") == (
+        "Contents\nA line that is as long as the column is wide and its end"
+    )
+
+
+def test_the_title_is_the_documents_own_unless_a_program_made_it_up() -> None:
+    assert read_pdf(text_pdf(["x"], title=" On\n Tides "), "a/b.pdf").title == "On Tides"
+    assert read_pdf(text_pdf(["x"], title="Microsoft Word - draft3.doc"), "a/tides.pdf").title == "tides"
+    assert read_pdf(text_pdf(["x"]), "arxiv:2310.08560").title == "arxiv:2310.08560"
+
+
+def test_a_page_without_text_among_others_is_noted() -> None:
+    document = read_pdf(scanned_pdf(3, last_with_text=True), "half.pdf")
+    assert [page.number for page in document.pages] == [3]
+    assert document.page_count == 3
+    assert "2 of 3 pages hold no text (page 1, 2)" in document.notes[0]
+
+
+def test_a_repaired_file_gives_its_text_and_says_so() -> None:
+    document = read_pdf(damaged_pdf(), "old.pdf")
+    assert "outlived" in document.pages[0].text
+    assert "repaired" in document.notes[0]
+
+
+async def test_reading_at_the_same_time_mixes_nothing_up() -> None:
+    files = [text_pdf([f"Only number {n} says {n * 7}."] * 40) for n in range(6)]
+    read = await asyncio.gather(*(read_document(data, f"{n}.pdf") for n, data in enumerate(files)))
+    for number, document in enumerate(read):
+        assert all(f"Only number {number} says {number * 7}." in page.text for page in document.pages)
+
+
+async def test_a_cancelled_reading_stops_its_thread() -> None:
+    many = text_pdf(["page"] * 400, pages_end=range(400))
+    task = asyncio.create_task(read_document(many, "many.pdf"))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(DocumentError, match="stopped"):
+        read_pdf(many, "many.pdf", stop)
