@@ -59,7 +59,7 @@ def clean_value(value: Any) -> Any:
 
 
 def sound_reply(reply: AIMessage) -> AIMessage:
-    """Return a model's reply such that it can be stored and sent back: clean text, valid names, an id for every call."""
+    """Return a model's reply fit to be stored and sent back: clean text, valid names, an id for every call."""
     seen: set[str] = set()
 
     def name_and_id(call: Any) -> dict[str, Any]:

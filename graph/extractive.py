@@ -17,8 +17,8 @@ DESCRIPTION_CHARACTERS = 120
 _LEAST_BUDGET = 20  # tokens; less holds no sentence
 _LABELS_TOKENS = 14
 _SHORTEST = 5  # tokens of a sentence
-_READ_CHARACTERS = 240_000  # of the whole source; beyond that every message is read in slices from all over it
-_SLICES = 6
+_READ_CHARACTERS = 160_000  # of the whole source; beyond that every message is read in slices from all over it
+_SLICES = 4
 _WEIGHED = 500  # sentences that are compared with each other, the most promising of each message first
 _NAMES = 12
 _LABELS = {"facts": "Facts", "decisions": "Decisions", "open_items": "Open", "named_things": "Named"}
@@ -93,7 +93,14 @@ _NAMED = re.compile(
     r"|\b(?=\w*[a-z])[A-Za-z]\w*[A-Z]\w*\b|(?<=[\w,;:)] )[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*",
 )
 _PROSE = re.compile(r"(?:[^\W\d_]|\s){15,}")
-_SIGNS = ((_PROSE, 0.4), (_DECIDED, 0.2), (_OPEN, 0.15), (_NAMED, 0.1), (re.compile(r"\d"), 0.15), (_QUESTION, 0.1))
+_SIGNS = (
+    (_PROSE, 0.4),
+    (_DECIDED, 0.2),
+    (_OPEN, 0.15),
+    (re.compile(r"\d"), 0.15),
+    (re.compile(r"\s[A-Z]\w"), 0.1),
+    (_QUESTION, 0.1),
+)
 """What makes a sentence worth keeping, and how much; seen without knowing the others."""
 _BY_USER = 0.3
 _SHARED = 0.6
@@ -117,7 +124,7 @@ def summarise(messages: Sequence[tuple[str, str]], budget_tokens: int) -> Struct
     found = _read(messages)
     if not found:
         return StructuredSummary(description="messages without text")
-    _weigh(found)
+    promising = _weigh(found)
     best = [max(group, key=lambda s: s.score) for group in _by_message(found)]
     asked = [s for s in best if s.said != "assistant"] or best
     budget = max(_LEAST_BUDGET, budget_tokens)
@@ -136,14 +143,14 @@ def summarise(messages: Sequence[tuple[str, str]], budget_tokens: int) -> Struct
             chosen.append(sentence)
             room -= cost
     made = _laid_out(sorted(chosen, key=lambda s: s.order), asked, len(messages) - 1)
-    made.named_things = [name for name in _names(found) if (room := room - tokens.count(name) - 2) >= 0]
+    made.named_things = [name for name in _names(promising) if (room := room - tokens.count(name) - 2) >= 0]
     while tokens.count(made.render()) > budget and _drop_one(made):
         pass
     return made
 
 
 def _read(messages: Sequence[tuple[str, str]]) -> list[_Sentence]:
-    share = max(1_500, _READ_CHARACTERS // max(1, len(messages)))
+    share = max(1_000, _READ_CHARACTERS // max(1, len(messages)))
     found: list[_Sentence] = []
     for number, (role, text) in enumerate(messages):
         every = [shortened(sentence) for piece in _sampled(text, share) for sentence in sentences(piece)]
@@ -163,8 +170,8 @@ def _sampled(text: str, limit: int) -> Iterator[str]:
         yield piece if not i else piece.partition(" ")[2] or piece
 
 
-def _weigh(found: list[_Sentence]) -> None:
-    """Score sentences: by cheap signs all of them, by what they share the most promising."""
+def _weigh(found: list[_Sentence]) -> list[_Sentence]:
+    """Score sentences: by cheap signs all of them, by what they share the most promising, which are returned."""
     said = Counter(s.text for s in found)
     for sentence in found:
         if sentence.said == "assistant" and said[sentence.text] > 1:
@@ -175,6 +182,7 @@ def _weigh(found: list[_Sentence]) -> None:
     promising = _rounds(groups)[:_WEIGHED]
     for sentence, shared in zip(promising, centrality([terms(s.text) for s in promising]), strict=True):
         sentence.score += _SHARED * shared
+    return promising
 
 
 def _by_message(found: Iterable[_Sentence]) -> list[list[_Sentence]]:

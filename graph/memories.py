@@ -1,20 +1,21 @@
 """Reads every memory at once into the window, each segment within its share of it."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from typing import Any
 from uuid import UUID
 
 from graph.context import context_of, thread_of, user_of
 from graph.limits import Limits, limits_of
 from graph.resources import get_resources
+from graph.together import together
 from graph.window import Segment, Window
 from stores.pages import head_and_tail
 from stores.passages import Passage
 from stores.vectors import Query
 
 SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": 0.1, "User": 0.05}
-"""Most of the window that each segment may take; the conversation has what is left, and compaction keeps it in bounds."""
+"""Most of the window that each segment may take; the conversation has the rest, and compaction keeps it in bounds."""
 
 
 async def read_window(runtime: Any, question: str, question_id: UUID | None) -> Window:
@@ -27,21 +28,21 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
     """
     context, limits, thread_id = context_of(runtime), limits_of(runtime), thread_of(runtime)
     manager = get_resources().manager.for_user(user_of(runtime))
-    ready = asyncio.ensure_future(manager.query(question))
+    ready = asyncio.ensure_future(manager.query(question))  # embedded once, awaited by all that need it
 
     async def found(read: Any, k: int) -> list[Passage]:
         query: Query = await ready
         result: list[Passage] = await read(query, k)
         return result
 
-    reads: dict[str, Awaitable[list[Passage]]] = {
+    reads: dict[str, Coroutine[Any, Any, list[Passage]]] = {
         "Conversation": manager.read_conversational_memory(thread_id, but=question_id),
         "Knowledge Base": found(manager.read_knowledge_base, context.knowledge_base_k),
         "Workflow": found(manager.read_workflow, context.workflow_k),
         "Entity": found(manager.read_entity, context.entity_k),
         "Summary": manager.read_summary_context(thread_id),
     }
-    results = dict(zip(reads, await asyncio.gather(*reads.values()), strict=True))
+    results = dict(zip(reads, await together(*reads.values()), strict=True))
     segments = {name: _segment(name, passages, limits) for name, passages in results.items()}
     return Window(question, segments)
 
@@ -57,7 +58,9 @@ def _segment(name: str, passages: list[Passage], limits: Limits) -> Segment:
         if cost > room and kept:
             break
         if cost > room:
-            passage = Passage(passage.id, passage.head, head_and_tail(passage.text, room, limits.count, "passage cut"))
+            cut = head_and_tail(passage.text, room, limits.count, "passage cut")
+            kept.append(Passage(passage.id, passage.head, cut))
+            break
         room -= cost
         kept.append(passage)
     return Segment(name, tuple(reversed(kept) if name == "Summary" else kept))

@@ -1,4 +1,4 @@
-"""Chat models by name: `offline`, or any LangChain `provider:name`, with retries and the provider's errors in our words."""
+"""Chat models by name: `offline`, or any LangChain `provider:name`; their errors in our words."""
 
 from functools import lru_cache
 from typing import Any, NoReturn

@@ -153,9 +153,8 @@ class Agent:
             values = (await self._graph.aget_state(config)).values
             calls = await manager.tool_calls(thread, values["run_id"])
             told = {f.name: values[f.name] for f in fields(Answer) if f.name in values}
-            told["tool_calls"] = [
-                {"name": c["tool"], "args": c["args"], "status": c["status"], "log_id": str(c["id"])} for c in calls
-            ]
+            args = {str(row["id"]): row["args"] for row in calls}
+            told["tool_calls"] = [{**call, "args": args.get(call["log_id"], {})} for call in values["tool_calls"]]
             model = chosen.model or self.resources.settings.chat_model
             answer = str(values["messages"][-1].text)
             yield Answer(answer=answer, thread_id=thread, user_id=manager.user_id, model=model, **told)

@@ -1,12 +1,13 @@
 """What a process holds once: the database, the embedding model, the memories, the toolbox."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 
+from graph import tokens
 from graph.embeddings import Embedder, open_embedder
 from graph.errors import ConfigurationError
 from graph.settings import Settings, get_settings
@@ -54,6 +55,16 @@ def get_resources() -> Resources:
     return _open[-1]
 
 
+@contextmanager
+def in_use(resources: Resources) -> Iterator[None]:
+    """Make these the process's resources; nested, the innermost hold."""
+    _open.append(resources)
+    try:
+        yield
+    finally:
+        _open.remove(resources)
+
+
 @asynccontextmanager
 async def open_resources(settings: Settings | None = None) -> AsyncIterator[Resources]:
     """Open everything, and close it in the end; one event loop, any number of turns.
@@ -67,16 +78,16 @@ async def open_resources(settings: Settings | None = None) -> AsyncIterator[Reso
 
     settings = settings or get_settings()
     embedder = open_embedder(settings.embeddings)
+    await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
     async with open_database(settings) as db:
         manager = MemoryManager(db, embedder)
         resources = Resources(settings, db, embedder, manager, toolbox)
         await ensure_space(db.dsn, embedder)
         await toolbox.sync(db, embedder)
-        _open.append(resources)
-        try:
-            yield resources
-        finally:
-            _open.remove(resources)
-            for task in resources.background:
-                task.cancel()
-            await asyncio.gather(*resources.background, return_exceptions=True)
+        with in_use(resources):
+            try:
+                yield resources
+            finally:
+                for task in resources.background:
+                    task.cancel()
+                await asyncio.gather(*resources.background, return_exceptions=True)

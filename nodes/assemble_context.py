@@ -1,6 +1,5 @@
 """Store the question, read every memory at once, build the window."""
 
-import asyncio
 import time
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from graph.memories import read_window
 from graph.resources import get_resources
 from graph.state import State, StateUpdate
 from graph.timing import timed
+from graph.together import together
 from graph.tokens import text_of
 from graph.window import Window
 from stores.conversation import thread_key
@@ -51,7 +51,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     thread_id = thread_of(runtime)
     ids = [make_id("question", thread_key(manager.user_id, thread_id), m.id, text_of(m)) for m in asked]
-    _, window = await asyncio.gather(
+    _, window = await together(
         _store(manager, thread_id, fresh["run_id"], list(zip(ids, asked, strict=True))),
         read_window(runtime, question, ids[-1]),
     )

@@ -1,6 +1,5 @@
 """Run the tools that the model asked for, and log their whole outputs."""
 
-import asyncio
 import time
 
 from langchain_core.messages import AIMessage, ToolCall
@@ -12,6 +11,7 @@ from graph.exchange import exchange_of
 from graph.limits import limits_of
 from graph.state import State, StateUpdate
 from graph.timing import timed
+from graph.together import together
 from graph.tool_run import ToolRun
 
 
@@ -28,7 +28,7 @@ async def execute_tools(state: State, runtime: Runtime[Context]) -> StateUpdate:
         (ToolCall(name=call["name"] or "", args={"invalid": call["args"]}, id=call["id"]), call["error"])
         for call in reply.invalid_tool_calls
     ]
-    done = await asyncio.gather(
+    done = await together(
         *(run.call(call) for call in reply.tool_calls),
         *(run.call(call, prompts.INVALID_CALL.format(error=error)) for call, error in broken),
     )

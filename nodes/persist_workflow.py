@@ -14,8 +14,8 @@ from graph.resources import get_resources
 from graph.state import State, StateUpdate
 from graph.timing import timed
 from stores.conversation import thread_key
-from stores.manager import Turn
 from stores.text import make_id
+from stores.turn import Turn
 
 
 @timed

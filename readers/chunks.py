@@ -10,7 +10,7 @@ CHUNK_SIZE, CHUNK_OVERLAP = 1500, 200
 """In characters."""
 _LEAST, _MOST = 100, 20_000
 
-_SEPARATORS = ["\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "; ", " ", ""]  # noqa: RUF001 - Chinese full stops
+_SEPARATORS = ["\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "; ", " ", ""]
 """Where a text may be cut, the best place first: paragraph, line, sentence, word."""
 
 

@@ -1,11 +1,10 @@
 """HTML to the text that a reader of the page would see, in sections under its headings."""
 
 import re
-from pathlib import PurePath
 from typing import Any
 
 from graph.errors import DocumentError
-from readers.pages import Document, Page
+from readers.pages import Document, Page, title_of
 from readers.text import decode
 from stores.text import clean
 
@@ -59,7 +58,7 @@ def read_html(data: bytes, name: str, declared: str | None = None) -> Document:
         raise unseen
     title = " ".join(clean(root.findtext(".//title") or "").split())
     first = next((page.section for page in walk.pages if page.section), "").split(" > ")[0]
-    return Document(title or first or PurePath(name).stem or name, "html", tuple(walk.pages))
+    return Document(title or first or title_of(name), "html", tuple(walk.pages))
 
 
 class _Walk:

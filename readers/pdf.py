@@ -2,12 +2,11 @@
 
 import re
 from itertools import pairwise
-from pathlib import PurePath
 from threading import Event, Lock
 from typing import Any
 
 from graph.errors import DocumentError
-from readers.pages import Document, Page
+from readers.pages import Document, Page, title_of
 from stores.text import clean
 
 _ONE_AT_A_TIME = Lock()
@@ -17,7 +16,8 @@ _HEADER_WITHIN = 1024
 """Bytes at the start of a file within which readers accept `%PDF-`."""
 
 _NO_TITLE = re.compile(r"(?i)untitled|microsoft word|\.(docx?|tex|dvi|indd|qxd|pdf|odt|rtf|pptx?)\b")
-_BROKEN_WORD = re.compile(r"(?<![\w-])[^\W\d_]+[-\u2010\u00ad]$")  # `mecha-`, but not `state-of-the-`
+_HYPHEN = re.compile(r"[-\u2010\u00ad]")
+_BROKEN_WORD = re.compile(rf"[^\W\d_]{_HYPHEN.pattern}$")
 _SHORT_LINE = 0.6
 """A line below this share of its block's widest line ends there on purpose: a heading, a list item."""
 
@@ -105,9 +105,10 @@ def _paragraph(block: str) -> str:
     widest = max(map(len, lines))
     text = lines[0]
     for before, line in pairwise(lines):
-        last = before.rsplit(maxsplit=1)[-1]
-        if _BROKEN_WORD.search(last) and line[0].islower():
-            text = text[:-1] + line
+        last, first = before.rsplit(maxsplit=1)[-1], line.split(maxsplit=1)[0]
+        if _BROKEN_WORD.search(last) and first[0].islower():
+            compound = _HYPHEN.search(last[:-1]) or _HYPHEN.search(first)  # state-of-the- art, not mecha- nism
+            text = (text if compound else text[:-1]) + line
         else:
             text += ("\n" if len(before) < _SHORT_LINE * widest else " ") + line
     return text
@@ -116,10 +117,7 @@ def _paragraph(block: str) -> str:
 def _title(title: str, name: str) -> str:
     """Return the title that the file gives itself, unless it is a word processor's guess; else the file's name."""
     title = " ".join(clean(title).split())
-    if title and not _NO_TITLE.search(title):
-        return title
-    path = PurePath(name)
-    return path.stem if path.suffix.lower() == ".pdf" else name
+    return title if title and not _NO_TITLE.search(title) else title_of(name)
 
 
 def _notes(texts: list[str], *, repaired: bool) -> list[str]:

@@ -3,10 +3,9 @@
 import codecs
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from graph.errors import DocumentError
-from readers.pages import Document, Page
+from readers.pages import Document, Page, title_of
 from stores.text import clean
 
 _MARKS = {
@@ -16,8 +15,11 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_MOST_CONTROLS = 0.05
-"""Share of control characters above which bytes are no text."""
+_MOST_CONTROLS, _MOST_CONTROLS_GUESSED = 0.25, 0.05
+"""Share of control characters above which bytes are no text, in a sure encoding and in a guessed one."""
+_WESTERN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøœùúûüÿßÀÁÂÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÖØÙÚÛÜ«»“”‘’–—…€°§©®¿¡")  # noqa: RUF001 - as they are
+_MOST_WESTERN = 0.25
+"""Share of letters beyond ASCII in languages of western Europe, at most; in others it is near to one, or tiny."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -35,7 +37,7 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     """
     for mark, marked in _MARKS.items():
         if data.startswith(mark):
-            return _checked(data.decode(marked, errors="replace"), name)
+            return _checked(data.decode(marked, errors="replace"), name, _MOST_CONTROLS)
     for encoding in filter(None, (declared, "utf-8")):
         try:
             text = data.decode(encoding)
@@ -43,16 +45,24 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
             continue
         if len(_CONTROL.findall(text)) <= _MOST_CONTROLS * len(text):  # else UTF-16, or no text at all
             return clean(text)
+    return _checked(_guess(data, name), name, _MOST_CONTROLS_GUESSED)
+
+
+def _guess(data: bytes, name: str) -> str:
+    text = data.decode("cp1252", errors="replace")
+    foreign = [letter for letter in text if not letter.isascii()]
+    if b"\0" not in data and _WESTERN.issuperset(foreign) and len(foreign) <= _MOST_WESTERN * len(text):
+        return text  # the detector would take Italian for Estonian
     from charset_normalizer import from_bytes  # noqa: PLC0415 - only for the few files that are not UTF-8
 
     best = from_bytes(data).best()
     if best is None:
         raise _no_text(name)
-    return _checked(str(best), name)
+    return str(best)
 
 
-def _checked(text: str, name: str) -> str:
-    if len(_CONTROL.findall(text)) > _MOST_CONTROLS * len(text):
+def _checked(text: str, name: str, most: float) -> str:
+    if len(_CONTROL.findall(text)) > most * len(text):
         raise _no_text(name)
     return clean(text)
 
@@ -68,7 +78,7 @@ def read_text(data: bytes, name: str, declared: str | None = None) -> Document:
         DocumentError: It holds no text.
     """
     text = _not_empty(decode(data, name, declared), name)
-    return Document(PurePath(name).stem, "text", (Page(text),))
+    return Document(title_of(name), "text", (Page(text),))
 
 
 def read_markdown(data: bytes, name: str, declared: str | None = None) -> Document:
@@ -83,7 +93,7 @@ def read_markdown(data: bytes, name: str, declared: str | None = None) -> Docume
     pages = tuple(_sections(text, len(front[0].splitlines()) if front else 0))
     first = next((page.section for page in pages if page.section), "")
     title = titled[2].strip() if titled else first.split(" > ")[0]
-    return Document(title or PurePath(name).stem, "markdown", pages)
+    return Document(title or title_of(name), "markdown", pages)
 
 
 def _not_empty(text: str, name: str) -> str:

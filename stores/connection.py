@@ -45,7 +45,7 @@ def describe(dsn: str) -> str:
 
 def failure(dsn: str, error: psycopg.Error) -> DatabaseError:
     """Say that the database cannot be used, and why."""
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return DatabaseError(
         f"PostgreSQL failed ({describe(dsn)}): {reason}. What was saved before is kept. Check that the server runs and "
         f"that RICORDO_DATABASE_URL is right (ricordo doctor shows more), then try again."

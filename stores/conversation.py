@@ -7,6 +7,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from graph.errors import ThreadOwnerError
+from stores.passages import Passage, stamp
 from stores.text import make_id
 
 Connection = AsyncConnection[dict[str, Any]]
@@ -50,12 +51,20 @@ async def threads(conn: Connection, limit: int = 100) -> list[Row]:
 
 
 async def add(
-    conn: Connection, user_id: str, thread_id: UUID, run_id: str, role: str, content: str, count: int, message_id: UUID
+    conn: Connection,
+    *,
+    message_id: UUID,
+    user_id: str,
+    thread_id: UUID,
+    run_id: str,
+    role: str,
+    content: str,
+    count: int,
 ) -> bool:
-    """Add a message; False if it was there already (a replayed write)."""
+    """Add a message of `count` tokens; False if it was there already (a replayed write)."""
     added = await conn.execute(
-        "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens) VALUES (%s, %s, %s, %s, %s, %s, %s) "
-        "ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
         (message_id, user_id, thread_id, run_id, role, content, count),
     )
     return added.rowcount == 1
@@ -98,3 +107,8 @@ async def covered_messages(conn: Connection, summary_ids: Sequence[UUID]) -> lis
         (list(summary_ids),),
     )
     return await cursor.fetchall()
+
+
+def passage(row: Row) -> Passage:
+    """Lay out a message: who spoke and when, and the words."""
+    return Passage(str(row["id"]), f"{row['role']} · {stamp(row['created_at'])}", row["content"])

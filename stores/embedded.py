@@ -1,10 +1,12 @@
 """The PostgreSQL that Ricordo brings along: started by the first client, shared by all, stopped after the last.
 
-Below the home folder, `postgres/` holds the data, the log, and three files that are locked, never written:
+Below the home folder, `postgres/` holds the data, the log, and files that are locked, never written. The kernel lets
+go of a lock however a process ends, so there are no process ids to believe in:
 
-- `clients.lock`: shared by each client while it uses the server; the kernel lets go of it however a client ends.
+- `clients.lock`: shared by each client while it uses the server.
 - `start.lock`: held by the one client that starts the server.
-- `watcher.lock`: held by the watcher (`stores/watcher.py`), which stops the server after the last client.
+- `server.lock`: inherited by the server and all its children, so that no second one ever works on the same data.
+- `watcher.lock`: inherited by the watcher (`stores/watcher.py`), which stops the server after the last client.
 
 There is no TCP, only a socket in a folder that is closed to other users.
 """
@@ -15,8 +17,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,7 +31,6 @@ from stores.postmaster import (
     check_private,
     choose_identity,
     create_cluster,
-    disown_pid_file,
     programs,
     socket_folder,
     spawn_server,
@@ -37,7 +38,6 @@ from stores.postmaster import (
 )
 from stores.watcher import postmaster_pid, serves, stop
 
-_DATABASE = "ricordo"
 _START_SECONDS = 120
 _POLL_SECONDS = 0.02
 
@@ -75,10 +75,13 @@ class EmbeddedPostgres:
                 self._hold = self._lock("clients.lock", fcntl.LOCK_SH)
                 os.utime(self._hold)
             sockets = self._answering()
-            if sockets is None or not self._watched():
-                with self._starting():
+            if sockets is None or not self._is_watched():
+                starting = self._lock("start.lock", fcntl.LOCK_EX)
+                try:
                     self._ensure_watcher()
                     sockets = self._answering() or self._launch()
+                finally:
+                    os.close(starting)
         except BaseException as error:
             if is_new:
                 self.close()
@@ -87,7 +90,7 @@ class EmbeddedPostgres:
             raise DatabaseError(
                 f"The embedded PostgreSQL cannot use {error.filename or self._root}: {error.strerror}. {WAY_OUT}"
             ) from error
-        return _dsn(sockets, _DATABASE)
+        return _dsn(sockets)
 
     def close(self) -> None:
         """Let go of the server; it stops when no client is left."""
@@ -122,78 +125,82 @@ class EmbeddedPostgres:
             else:
                 return descriptor
 
-    @contextmanager
-    def _starting(self) -> Iterator[None]:
-        descriptor = self._lock("start.lock", fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            os.close(descriptor)
-
-    def _watched(self) -> bool:
-        descriptor = os.open(self._root / "watcher.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def _try_lock(self, name: str) -> int | None:
+        """Open a lock file and lock it for us alone; None if it is locked already."""
+        descriptor = os.open(self._root / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
-        finally:
             os.close(descriptor)
-        return False
+            return None
+        return descriptor
+
+    def _is_watched(self) -> bool:
+        descriptor = self._try_lock("watcher.lock")
+        if descriptor is not None:
+            os.close(descriptor)
+        return descriptor is None
 
     def _ensure_watcher(self) -> None:
         """Start a watcher, unless one is there; before the server, so that no server is ever without."""
-        descriptor = os.open(self._root / "watcher.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = self._try_lock("watcher.lock")
+        if descriptor is not None:
             spawn_watcher(self._data, self._root / "clients.lock", self._idle_seconds, descriptor)
-        except BlockingIOError:
-            pass
-        finally:
             os.close(descriptor)
 
-    def _answering(self) -> Path | None:
-        """Return the folder of the socket where the server accepts connections, or None."""
-        from psycopg import pq  # noqa: PLC0415 - slow to import
-
+    def _announced(self) -> Path | None:
+        """Return the folder of the socket if the server has written that it is ready."""
         try:
             lines = (self._data / "postmaster.pid").read_bytes().split(b"\n")
-            sockets = Path(os.fsdecode(lines[4]))
-            check_private(sockets)
-        except (FileNotFoundError, IndexError):
+        except FileNotFoundError:
             return None
-        return sockets if pq.PGconn.ping(_dsn(sockets, "postgres").encode()) == pq.Ping.OK else None
+        return Path(os.fsdecode(lines[4])) if lines[7:] and lines[7].strip() == b"ready" else None
+
+    def _answering(self) -> Path | None:
+        """Return the folder of the socket if the server accepts connections there."""
+        from psycopg import pq  # noqa: PLC0415 - slow to import
+
+        sockets = self._announced()
+        if sockets is None or not (sockets / f".s.PGSQL.{PORT}").exists():
+            return None
+        check_private(sockets)
+        return sockets if pq.PGconn.ping(_dsn(sockets).encode()) == pq.Ping.OK else None
 
     def _launch(self) -> Path:
         """Start the server, on a new data folder if there is none; the caller holds the start lock."""
         deadline = time.monotonic() + _START_SECONDS
-        while pid := postmaster_pid(self._data):  # it is starting, recovering or stopping
+        while (alone := self._try_lock("server.lock")) is None:  # one is starting, recovering or stopping
             if sockets := self._answering():
                 return sockets
-            self._stop_unreachable(pid)
-            self._check_time(deadline)
-        sockets = socket_folder(self._data)
-        bin_folder = programs()
-        folder = self._data if self._data.exists() else self._empty_folder()
-        identity, version = choose_identity(bin_folder, folder, sockets)
-        if folder != self._data:
-            create_cluster(identity, bin_folder, folder)
-            folder.rename(self._data)
-        self._check_version(version)
-        self._clear_traces(sockets)
-        while True:
-            pid = spawn_server(
-                identity, bin_folder, self._data, sockets=sockets, log=self._root / "log", options=self._options
-            )
-            while serves(pid, self._data):
-                if self._answering():
-                    _create_database(_dsn(sockets, "postgres"))
-                    return sockets
-                self._check_time(deadline)
-            log = (self._root / "log").read_text(errors="replace").strip()
-            # Children of a killed server need a moment to notice.
-            if "is still in use" not in log:
-                raise DatabaseError(f"The embedded PostgreSQL in {self._root} did not start: {log[-600:]}. {WAY_OUT}")
-            self._check_time(deadline)
+            self._stop_unreachable()
+            self._wait(deadline)
+        try:
+            sockets = socket_folder(self._data)
+            bin_folder = programs()
+            folder = self._data if self._data.exists() else self._empty_folder()
+            identity, version = choose_identity(bin_folder, folder, sockets)
+            if folder != self._data:
+                create_cluster(identity, bin_folder, folder)
+                folder.rename(self._data)
+            self._check_version(version)
+            self._clear_traces(sockets)
+            log = self._root / "log"
+            spawn_server(identity, bin_folder, self._data, sockets=sockets, log=log, lock=alone, options=self._options)
+        finally:
+            os.close(alone)
+        while (alone := self._try_lock("server.lock")) is None:
+            if self._answering():
+                return sockets
+            self._wait(deadline)
+        os.close(alone)
+        reason = log.read_text(errors="replace").strip()[-600:]
+        raise DatabaseError(f"The embedded PostgreSQL in {self._root} did not start: {reason}. {WAY_OUT}")
+
+    def _stop_unreachable(self) -> None:
+        """Stop a server that lost its socket, as to a sweep of the folder for temporary files: nobody can come in."""
+        sockets, pid = self._announced(), postmaster_pid(self._data)
+        if sockets and pid and not (sockets / f".s.PGSQL.{PORT}").exists():
+            stop(pid, self._data)
 
     def _empty_folder(self) -> Path:
         """Make the folder that becomes the data folder when it is complete; clear what a killed start left."""
@@ -210,40 +217,26 @@ class EmbeddedPostgres:
                 f"it. To start with an empty memory, move the folder away."
             )
 
-    def _stop_unreachable(self, pid: int) -> None:
-        """Stop a server that runs without its socket: something has swept the folder for temporary files."""
-        lines = (self._data / "postmaster.pid").read_bytes().split(b"\n")
-        if lines[7:] and lines[7].strip() == b"ready" and not Path(os.fsdecode(lines[4]), f".s.PGSQL.{PORT}").exists():
-            stop(pid, self._data)
-
     def _clear_traces(self, sockets: Path) -> None:
-        """Remove what a killed server left in the way of the next one."""
-        disown_pid_file(self._data)
-        lock = sockets / f".s.PGSQL.{PORT}.lock"
+        """Remove what a killed server left in the way of the next one; nobody works on the data now."""
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
         with suppress(FileNotFoundError, ValueError):
-            # A server of the same path whose data folder was deleted under it: it has nothing left to write.
-            pid = int(lock.read_bytes().split(b"\n", 1)[0])
+            # A server of the same path whose folder was deleted under it holds the socket, and has nothing to write.
+            pid = int((sockets / f".s.PGSQL.{PORT}.lock").read_bytes().split(b"\n", 1)[0])
             if serves(pid, self._data):
                 stop(pid, self._data, signal.SIGQUIT)
         for left in sockets.glob(".s.PGSQL.*"):
             left.unlink(missing_ok=True)
 
-    def _check_time(self, deadline: float) -> None:
+    def _wait(self, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise DatabaseError(
                 f"The embedded PostgreSQL in {self._root} has not been ready for {_START_SECONDS} seconds. See the log "
-                f"there; after a crash it may still be recovering, then try again later."
+                f"there. After a crash it may still be recovering: try again later. If another machine or container "
+                f"uses the same folder, give each a folder of its own by RICORDO_HOME."
             )
         time.sleep(_POLL_SECONDS)
 
 
-def _dsn(sockets: Path, database: str) -> str:
-    return f"postgresql://postgres@/{database}?host={quote(os.fsencode(sockets), safe='/')}&port={PORT}"
-
-
-def _create_database(dsn: str) -> None:
-    import psycopg  # noqa: PLC0415 - slow to import
-
-    with psycopg.connect(dsn, autocommit=True) as conn:
-        if conn.execute("SELECT FROM pg_database WHERE datname = %s", [_DATABASE]).fetchone() is None:
-            conn.execute(f"CREATE DATABASE {_DATABASE}")
+def _dsn(sockets: Path) -> str:
+    return f"postgresql://postgres@/postgres?host={quote(os.fsencode(sockets), safe='/')}&port={PORT}"

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from stores.conversation import Connection, Row
+from stores.passages import Passage
 from stores.text import make_id
-from stores.vectors import Unit
+from stores.vectors import Hit, Unit
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,24 @@ def unit(user_id: str, entity: Entity) -> Unit:
     """Make the unit of an entity, described by its first mention."""
     columns = {"name": entity.name, "type": entity.type, "description": entity.mention}
     return Unit(entity_id(user_id, entity.name), f"{entity.name} ({entity.type}): {entity.mention}", columns)
+
+
+def units(user_id: str, entities: Sequence[Entity]) -> list[Unit]:
+    """Make the units of entities, each id once and in a fixed order, so that two writers cannot deadlock."""
+    return sorted({u.id: u for u in (unit(user_id, e) for e in reversed(entities))}.values(), key=lambda u: u.id)
+
+
+def passages(hits: Sequence[Hit], mentioned: Sequence[Row]) -> list[Passage]:
+    """Lay out found entities: name, type, the first mention and the latest ones (see `mentions`)."""
+    said: dict[UUID, list[str]] = {}
+    for row in mentioned:
+        said.setdefault(row["entity_id"], []).append(row["mention"])
+    laid_out = []
+    for hit in hits:
+        lines = dict.fromkeys([hit.row["description"], *reversed(said.get(hit.id, []))])
+        text = "\n".join([f"{hit.row['name']} ({hit.row['type']})", *lines])
+        laid_out.append(Passage(str(hit.id), f"id={hit.id} score={hit.score:.2f}", text))
+    return laid_out
 
 
 async def add_mentions(conn: Connection, user_id: str, message_id: UUID, entities: Sequence[Entity]) -> None:

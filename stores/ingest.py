@@ -110,6 +110,9 @@ async def ingest(
         except (InputError, ServiceError) as error:
             yield Outcome(target, "failed", detail=str(error))
         return
+    if not target:
+        yield Outcome(target, "failed", detail="Nothing is named: give a file, a directory, an address or arxiv:ID.")
+        return
     path, is_directory = await asyncio.to_thread(_local, target)
     if is_directory:
         async for outcome in _save_directory(job, path):
@@ -119,9 +122,9 @@ async def ingest(
 
 
 def _local(target: str) -> tuple[Path, bool]:
-    """Return the path that a target names, and whether it is a directory; an empty target is not the current one."""
-    path = Path(os.path.expanduser(target))  # noqa: PTH111 - Path's own raises where there is no such user
-    return path, bool(target) and path.is_dir()
+    """Return the path that a target names, and whether it is a directory."""
+    path = os.path.expanduser(target)  # noqa: PTH111 - pathlib's raises where there is no such user
+    return Path(path), os.path.isdir(path)  # noqa: PTH112 - pathlib's raises where a name is too long
 
 
 def _save_from_afar(job: Ingestion, target: str) -> Awaitable[Outcome] | None:

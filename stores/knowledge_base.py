@@ -189,10 +189,11 @@ class KnowledgeBase:
             raise _unknown(document_id)
 
     async def _embed(self, user_id: str, units: Sequence[Unit], progress: Progress | None) -> Prepared:
-        """Embed before any row is written: it takes seconds, and no lock is held meanwhile."""
+        """Embed before anything is stored: it takes seconds, and no other writer is held up meanwhile."""
         parts = []
         for start in range(0, len(units), _EMBED_AT_ONCE):
-            parts.append(await self.vectors.prepare(user_id, units[start : start + _EMBED_AT_ONCE]))
+            async with self.db.transaction(user_id) as conn:  # each batch is kept, should the next one fail
+                parts.append(await self.vectors.prepare(conn, user_id, units[start : start + _EMBED_AT_ONCE]))
             if progress:
                 progress(min(start + _EMBED_AT_ONCE, len(units)), len(units))
         return Prepared(units, np.concatenate([part.vectors for part in parts]))

@@ -1,9 +1,8 @@
 """The one door to memory: `read_…` and `write_…` for each of them, for one user."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from graph import tokens
 from graph.embeddings import Embedder
@@ -15,25 +14,12 @@ from stores.entity import Entity
 from stores.knowledge_base import KnowledgeBase
 from stores.passages import Passage, stamp
 from stores.summary import NewSummary
-from stores.text import clean, make_id
+from stores.text import clean, make_id, parse_id
 from stores.toolbox import toolbox
+from stores.turn import Turn
 from stores.vectors import Hit, Prepared, Query, Unit, VectorMemory, make_query
 
 _PAGE = 2_000  # tokens of a page that is read back, where the caller names no other size
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What the end of a turn leaves in memory, all in one transaction."""
-
-    thread_id: UUID
-    run_id: str
-    question_id: UUID
-    request: str
-    answer: str
-    stop_reason: str
-    steps: Sequence[Mapping[str, Any]]
-    entities: Sequence[Entity]
 
 
 class MemoryManager:
@@ -71,7 +57,7 @@ class MemoryManager:
         """Read the messages of a thread that no summary covers, oldest first, without the one being answered."""
         async with self.db.transaction(self.user_id) as conn:
             rows = await conversation.open_messages(conn, thread_key(self.user_id, thread_id), but)
-        return [_spoken(row) for row in rows]
+        return [conversation.passage(row) for row in rows]
 
     async def write_conversational_memory(
         self, thread_id: str, role: str, content: str, *, run_id: str = "", message_id: UUID | None = None
@@ -88,14 +74,23 @@ class MemoryManager:
         Raises:
             ThreadOwnerError: The thread belongs to another user.
         """
-        content, key = clean(content), thread_key(self.user_id, thread_id)
+        content, key, message_id = clean(content), thread_key(self.user_id, thread_id), message_id or uuid4()
         count = tokens.count(content)
         async with self.db.transaction(self.user_id) as conn:
             await conversation.claim_thread(conn, self.user_id, key, thread_id)
             if message_id is None:
-                cursor = await conn.execute("SELECT gen_random_uuid() AS id")
+                cursor = await conn.execute("SELECT gen_randomparse_id() AS id")
                 message_id = UUID(str((await cursor.fetchone() or {})["id"]))
-            await conversation.add(conn, self.user_id, key, run_id, role, content, count, message_id)
+            await conversation.add(
+                conn,
+                message_id=message_id,
+                user_id=self.user_id,
+                thread_id=key,
+                run_id=run_id,
+                role=role,
+                content=content,
+                count=count,
+            )
         return message_id
 
     async def claim_thread(self, thread_id: str) -> None:
@@ -131,7 +126,7 @@ class MemoryManager:
     async def read_workflow(self, query: Query | str, k: int = 3) -> list[Passage]:
         """Find how requests like this one were solved."""
         hits = await self._search(self.workflow, query, k)
-        return [_found(hit, f"date={stamp(hit.row['created_at'])}") for hit in hits]
+        return [workflow.passage(hit) for hit in hits]
 
     async def write_workflow(
         self, thread_id: str, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str
@@ -150,26 +145,14 @@ class MemoryManager:
         hits = await self._search(self.entity, query, k)
         async with self.db.transaction(self.user_id) as conn:
             rows = await entity.mentions(conn, [hit.id for hit in hits])
-        said: dict[UUID, list[str]] = {}
-        for row in rows:
-            said.setdefault(row["entity_id"], []).append(row["mention"])
-        passages = []
-        for hit in hits:
-            lines = dict.fromkeys([hit.row["description"], *reversed(said.get(hit.id, []))])
-            text = "\n".join([f"{hit.row['name']} ({hit.row['type']})", *lines])
-            passages.append(Passage(str(hit.id), f"id={hit.id} score={hit.score:.2f}", text))
-        return passages
+        return entity.passages(hits, rows)
 
     async def write_entity(self, entities: Sequence[Entity], message_id: UUID) -> None:
         """Store entities with the message that mentions them; known ones get one more mention."""
-        prepared = await self._prepare(self.entity, self._entity_units(entities))
+        prepared = await self._prepare(self.entity, entity.units(self.user_id, entities))
         async with self.db.transaction(self.user_id) as conn:
             await self.entity.write(conn, self.user_id, prepared)
             await entity.add_mentions(conn, self.user_id, message_id, entities)
-
-    def _entity_units(self, entities: Sequence[Entity]) -> list[Any]:
-        units = [entity.unit(self.user_id, e) for e in entities]
-        return sorted({unit.id: unit for unit in units}.values(), key=lambda unit: unit.id)
 
     # Summaries
 
@@ -204,14 +187,14 @@ class MemoryManager:
         Raises:
             NotFoundError: This user has no such summary or message, or it has no such page.
         """
-        key = _uuid(summary_id, "summary")
+        key = parse_id(summary_id, "summary")
         async with self.db.transaction(self.user_id) as conn:
             rows = await summary.originals(conn, key)
             if rows is None and (row := await conversation.message(conn, key)):
                 rows = [row]
         if not rows:
             raise NotFoundError(f"There is no summary '{summary_id}'. The ids stand in the Summary Memory segment.")
-        laid_out = pages.paginate([_spoken(row) for row in rows], budget, count)
+        laid_out = pages.paginate([conversation.passage(row) for row in rows], budget, count)
         if not 1 <= page <= len(laid_out):
             raise NotFoundError(f"Summary {summary_id} has pages 1 to {len(laid_out)}, not {page}.")
         more = f"; the next: expand_summary(summary_id='{summary_id}', page={page + 1})" if page < len(laid_out) else ""
@@ -272,18 +255,12 @@ class MemoryManager:
             NotFoundError: This user has no such entry, or it ends before the offset.
         """
         async with self.db.transaction(self.user_id) as conn:
-            row = await tool_log.read(conn, _uuid(log_id, "tool log entry"))
+            row = await tool_log.read(conn, parse_id(log_id, "tool log entry"))
         if row is None:
             raise NotFoundError(
                 f"There is no tool log entry '{log_id}'. The ids stand in the pointers of tool results."
             )
-        text = row["output"]
-        if not 0 <= offset <= len(text):
-            raise NotFoundError(f"Entry {log_id} has {len(text)} characters: the offset must be from 0 to there.")
-        end = offset + pages.fit(text[offset:], budget, count) if offset < len(text) else offset
-        more = f"; the next: read_tool_log(log_id='{log_id}', offset={end})" if end < len(text) else "; this is the end"
-        head = f"{row['tool']} {row['status']}, characters {offset} to {end} of {len(text)}{more}"
-        return Passage(log_id, head, text[offset:end]).render(1)
+        return tool_log.page(row, offset, budget, count)
 
     async def tool_calls(self, thread_id: str, run_id: str) -> list[Row]:
         """Read a turn's log entries without their outputs, in order."""
@@ -294,8 +271,7 @@ class MemoryManager:
 
     async def read_toolbox(self, query: str, k: int = 5) -> list[Passage]:
         """Find tools by what they do."""
-        hits = await toolbox.search(query, k)
-        return [Passage(hit.name, f"{hit.name} group={hit.group} score={hit.score:.2f}", hit.description) for hit in hits]
+        return [Passage(h.name, f"{h.name} score={h.score:.2f}", h.description) for h in await toolbox.search(query, k)]
 
     async def write_toolbox(self) -> None:
         """Store the registered tools, as far as they changed."""
@@ -307,25 +283,15 @@ class MemoryManager:
         """Read a turn's question, whole, and its log entries without their outputs."""
         async with self.db.transaction(self.user_id) as conn:
             asked = await conversation.message(conn, question_id)
-            return asked["content"] if asked else "", await tool_log.of_run(
-                conn, thread_key(self.user_id, thread_id), run_id
-            )
+            calls = await tool_log.of_run(conn, thread_key(self.user_id, thread_id), run_id)
+        return asked["content"] if asked else "", calls
 
     async def finish_turn(self, turn: Turn) -> None:
         """Write the answer, the workflow and the entities of a turn, in one transaction and once."""
-        answer = clean(turn.answer)
-        units = []
-        if turn.steps:
-            outcome = f"{turn.stop_reason}: {answer[:200]}"
-            units.append(workflow.unit(turn.thread_id, turn.run_id, turn.request, turn.steps, outcome))
-        steps = await self._prepare(self.workflow, units)
-        things = await self._prepare(self.entity, self._entity_units(turn.entities))
-        answer_id = make_id("assistant", turn.thread_id, turn.run_id)
+        steps = await self._prepare(self.workflow, turn.workflow_units())
+        things = await self._prepare(self.entity, entity.units(self.user_id, turn.entities))
         async with self.db.transaction(self.user_id) as conn:
-            count = tokens.count(answer)
-            await conversation.add(
-                conn, self.user_id, turn.thread_id, turn.run_id, "assistant", answer, count, answer_id
-            )
+            await turn.write_answer(conn, self.user_id)
             await self.workflow.write(conn, self.user_id, steps)
             await self.entity.write(conn, self.user_id, things)
             await entity.add_mentions(conn, self.user_id, turn.question_id, turn.entities)
@@ -339,20 +305,3 @@ class MemoryManager:
         ready = await self._as_query(query)
         async with self.db.transaction(self.user_id) as conn:
             return await memory.search(conn, ready, k)
-
-
-def _spoken(row: Row) -> Passage:
-    return Passage(str(row["id"]), f"{row['role']} · {stamp(row['created_at'])}", row["content"])
-
-
-def _found(hit: Hit, known: str) -> Passage:
-    return Passage(str(hit.id), f"id={hit.id} {known} score={hit.score:.2f}", hit.content)
-
-
-def _uuid(text: str, what: str) -> UUID:
-    try:
-        return UUID(text.strip())
-    except ValueError:
-        raise NotFoundError(
-            f"'{text}' is not the id of a {what}: ids look like 1b4e28ba-2fa1-51d2-883f-0016d3cca427."
-        ) from None

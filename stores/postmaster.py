@@ -18,7 +18,14 @@ from graph.errors import DatabaseError
 PORT = 5432
 WAY_OUT = "Set RICORDO_HOME to another folder, or RICORDO_DATABASE_URL to a PostgreSQL of your own."
 _SOCKET_PATH_BYTES = 80
+_SHARED_MEMORY_BYTES = 2**28
+"""What an index that is built in parallel may need; containers often have less in /dev/shm."""
 _SETTINGS = {
+    # Few processes: there is no replication, and reads are small and cached.
+    "io_method": "sync",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_logical_replication_workers": "0",
     "shared_buffers": "128MB",
     "effective_cache_size": "1GB",
     "maintenance_work_mem": "64MB",
@@ -45,7 +52,9 @@ class Identity:
     """Whose the data folder must be, when we are root."""
     prefix: tuple[str, ...] = ()
 
-    def run(self, command: Sequence[str | Path], *, stderr: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: Sequence[str | Path], *, stderr: int = subprocess.PIPE, pass_fds: Sequence[int] = ()
+    ) -> subprocess.CompletedProcess[str]:
         """Run a program to its end; standard output (and error, unless sent elsewhere) is captured."""
         return subprocess.run(  # noqa: S603 - our own programs
             [*self.prefix, *map(str, command)],
@@ -61,6 +70,7 @@ class Identity:
             user=self.uid,
             group=self.gid,
             extra_groups=None if self.uid is None else [],
+            pass_fds=pass_fds,
             start_new_session=True,
         )
 
@@ -188,6 +198,7 @@ def create_cluster(identity: Identity, bin_folder: Path, folder: Path) -> None:
         [
             *(bin_folder / "initdb", "-D", folder, "-U", "postgres", "-A", "trust", "-E", "UTF8"),
             *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions"),
+            *(("--sync-method=syncfs",) if sys.platform == "linux" else ()),
         ]
     )
     if done.returncode:
@@ -197,23 +208,31 @@ def create_cluster(identity: Identity, bin_folder: Path, folder: Path) -> None:
 
 
 def spawn_server(
-    identity: Identity, bin_folder: Path, data: Path, *, sockets: Path, log: Path, options: Sequence[str]
-) -> int:
-    """Start the server in the background, in a session of its own, and return its process id.
+    identity: Identity,
+    bin_folder: Path,
+    data: Path,
+    *,
+    sockets: Path,
+    log: Path,
+    lock: int,
+    options: Sequence[str],
+) -> None:
+    """Start the server in the background, in a session of its own; it inherits the lock that says that it is there.
 
     The shell in between makes it nobody's child: no signal to our group reaches it, and it is never our zombie.
     """
-    settings = [f"--{name.replace('_', '-')}={value}" for name, value in _SETTINGS.items()]
-    if sys.platform == "linux" and shutil.disk_usage("/dev/shm").total < 2**28:  # noqa: S108 - the system's
-        settings.append("--dynamic-shared-memory-type=mmap")  # containers have 64 MB there
+    settings = dict(_SETTINGS)
+    if sys.platform == "linux":
+        settings["recovery_init_sync_method"] = "syncfs"  # one call after a crash instead of one for each file
+        if shutil.disk_usage("/dev/shm").total < _SHARED_MEMORY_BYTES:  # noqa: S108 - the system's
+            settings["dynamic_shared_memory_type"] = "mmap"
     command: list[str | Path] = [bin_folder / "postgres", "-D", data, "-k", sockets, "-h", "", "-p", str(PORT)]
+    arguments = [f"--{name.replace('_', '-')}={setting}" for name, setting in settings.items()]
     if log.exists():
         log.replace(log.with_suffix(".old"))
     with log.open("wb") as stream:
-        done = identity.run(
-            ["/bin/sh", "-c", '"$0" "$@" >&2 & echo $!', *command, *settings, *options], stderr=stream.fileno()
-        )
-    return int(done.stdout)
+        shell = ["/bin/sh", "-c", '"$0" "$@" >&2 &']
+        identity.run([*shell, *command, *arguments, *options], stderr=stream.fileno(), pass_fds=(lock,))
 
 
 def spawn_watcher(data: Path, clients: Path, idle_seconds: float, lock: int) -> None:
@@ -229,19 +248,3 @@ def spawn_watcher(data: Path, clients: Path, idle_seconds: float, lock: int) -> 
         pass_fds=(lock,),
         start_new_session=True,
     )
-
-
-def disown_pid_file(data: Path) -> None:
-    """Put a process id that cannot exist into a dead server's `postmaster.pid`.
-
-    PostgreSQL believes the file as long as any process has that id, a zombie too. The file itself must stay: by its
-    other lines PostgreSQL sees whether children of the dead server are still at work on the data.
-    """
-    path = data / "postmaster.pid"
-    try:
-        _, rest = path.read_bytes().split(b"\n", 1)
-        path.write_bytes(b"2147483646\n" + rest)
-    except ValueError:
-        path.unlink()
-    except FileNotFoundError:
-        pass

@@ -4,6 +4,8 @@ import json
 import re
 from uuid import UUID, uuid5
 
+from graph.errors import NotFoundError
+
 _NAMESPACE = UUID("5b0b6a52-8f0e-5a55-9f2d-0f6f1c1f7a10")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -20,3 +22,17 @@ def clean(text: str) -> str:
 def make_id(*parts: object) -> UUID:
     """Make the id of a unit from what makes it unique, so that a replayed write meets its own row."""
     return uuid5(_NAMESPACE, json.dumps([str(part) for part in parts]))
+
+
+def parse_id(text: str, what: str) -> UUID:
+    """Read the id of a unit as a model or a person wrote it.
+
+    Raises:
+        NotFoundError: It is no UUID, so nothing has it.
+    """
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        raise NotFoundError(
+            f"'{text[:80]}' is not the id of a {what}: ids look like 1b4e28ba-2fa1-51d2-883f-0016d3cca427."
+        ) from None

@@ -5,7 +5,10 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from graph.errors import NotFoundError
 from stores.conversation import Connection, Row
+from stores.pages import Count, fit
+from stores.passages import Passage
 
 
 async def begin(
@@ -37,7 +40,8 @@ async def begin(
 async def finish(conn: Connection, log_id: UUID, status: str, output: str, count: int) -> None:
     """Store a call's outcome; the first one stands."""
     await conn.execute(
-        "UPDATE tool_log SET status = %s, output = %s, tokens = %s, finished_at = now() WHERE id = %s AND status = 'running'",
+        "UPDATE tool_log SET status = %s, output = %s, tokens = %s, finished_at = now() "
+        "WHERE id = %s AND status = 'running'",
         (status, output, count, log_id),
     )
 
@@ -56,3 +60,18 @@ async def of_run(conn: Connection, thread_id: UUID, run_id: str) -> list[Row]:
         (thread_id, run_id),
     )
     return await cursor.fetchall()
+
+
+def page(row: Row, offset: int, budget: int, count: Count) -> str:
+    """Lay out an entry's output from a character on, as much as fits, with where the next page starts.
+
+    Raises:
+        NotFoundError: The output ends before the offset.
+    """
+    text, log_id = row["output"], row["id"]
+    if not 0 <= offset <= len(text):
+        raise NotFoundError(f"Entry {log_id} has {len(text)} characters: the offset must be from 0 to there.")
+    end = offset + fit(text[offset:], budget, count) if offset < len(text) else offset
+    more = f"the next: read_tool_log(log_id='{log_id}', offset={end})" if end < len(text) else "this is the end"
+    head = f"{row['tool']} {row['status']}, characters {offset} to {end} of {len(text)}; {more}"
+    return Passage(str(log_id), head, text[offset:end]).render(1)

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from stores.passages import Passage, stamp
 from stores.text import make_id
-from stores.vectors import Unit
+from stores.vectors import Hit, Unit
 
 
 def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str) -> Unit:
@@ -27,3 +28,8 @@ def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str
         "outcome": outcome,
     }
     return Unit(make_id("workflow", thread_id, run_id), content, columns, indexed=request)
+
+
+def passage(hit: Hit) -> Passage:
+    """Lay out a found workflow."""
+    return Passage(str(hit.id), f"id={hit.id} date={stamp(hit.row['created_at'])} score={hit.score:.2f}", hit.content)

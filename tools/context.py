@@ -114,7 +114,10 @@ async def summarize_and_store(thread_id: str = "current", *, runtime: "ToolRunti
     asked = runtime.state.get("question_id") if thread == here else None
     made = await compact_thread(memory, thread, _limits(runtime), but=UUID(asked) if asked else None)
     if not made:
-        return f"Nothing to summarise: every message of the thread {thread!r} is under a summary, or there is none."
+        return (
+            f"Nothing to summarise: every message of the thread {thread!r} is under a summary, or there is none. "
+            'For this conversation thread_id is "current".'
+        )
     texts = {row["id"]: row["content"] for row in await memory.summaries(thread)}
     return render_all(
         Passage(

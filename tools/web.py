@@ -96,7 +96,7 @@ async def _search(settings: Settings, query: str, most: int) -> list[dict[str, A
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
         raise ServiceError(f"Tavily answers {status}. Try again later, or answer without the web.", status) from None
-    except (httpx.HTTPError, ValueError) as error:
+    except (httpx.HTTPError, ValueError, AttributeError) as error:  # the last: its client takes any JSON for an object
         raise ServiceError(
             f"Tavily cannot be reached, or its answer cannot be read ({error}). Answer without the web."
         ) from None

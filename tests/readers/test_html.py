@@ -49,8 +49,8 @@ def test_a_page_that_shows_nothing_is_refused(data: bytes) -> None:
         read_html(data, "a.html")
 
 
-def test_a_page_nested_ten_thousand_deep_is_read() -> None:
-    assert "core" in read_html(b"<div>" * 10_000 + b"core" + b"</div>" * 10_000, "a.html").pages[0].text
+def test_a_page_nested_deeper_than_pythons_stack_is_read() -> None:
+    assert "core" in read_html(b"<div>" * 1500 + b"core" + b"</div>" * 1500, "a.html").pages[0].text
 
 
 def test_an_empty_main_does_not_hide_the_rest() -> None:

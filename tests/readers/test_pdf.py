@@ -5,7 +5,7 @@ import pytest
 
 from graph.errors import DocumentError
 from readers.kinds import read_document
-from readers.pdf import read_pdf
+from readers.pdf import _paragraph, read_pdf
 from tests.support.pdfs import BAD, damaged_pdf, scanned_pdf, text_pdf
 
 NAMED = {
@@ -34,23 +34,22 @@ def test_pages_are_numbered_and_their_lines_joined_to_paragraphs() -> None:
     assert document.notes == ()
 
 
-def test_a_word_that_a_line_end_broke_is_whole_again() -> None:
-    lines = "The lamp is fed by an auto-" + " " * 60 + "matic pump, which is a state-of-the-" + " " * 60 + "art thing."
-    text = read_pdf(text_pdf([lines.replace("  ", " ")]), "paper.pdf").pages[0].text
-    assert "auto- matic" in text  # within a line a hyphen is the author's
-    from readers.pdf import _paragraph  # noqa: PLC0415 - how a block's lines are joined is its own small rule
-
-    assert _paragraph("is fed by an auto-\nmatic pump with a state-of-the-\nart motor") == (
-        "is fed by an automatic pump with a state-of-the- art motor"
-    )
-
-
-def test_short_lines_stay_lines() -> None:
-    from readers.pdf import _paragraph  # noqa: PLC0415 - as above
-
-    assert _paragraph("Contents\nA line that is as long as the column is wide\nand its end") == (
-        "Contents\nA line that is as long as the column is wide and its end"
-    )
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ("is fed by an auto-\nmatic pump", "is fed by an automatic pump"),
+        ("with a state-\nof-the-art motor", "with a state-of-the-art motor"),
+        ("with a state-of-the-\nart motor", "with a state-of-the-art motor"),
+        ("from Skerry-\nPoint to the harbour", "from Skerry- Point to the harbour"),
+        ("in the years 1871-\n1875 it", "in the years 1871- 1875 it"),
+        (
+            "Contents\nA line that is as wide as the column\nand its end",
+            "Contents\nA line that is as wide as the column and its end",
+        ),
+    ],
+)
+def test_lines_are_joined_as_they_were_broken(block: str, text: str) -> None:
+    assert _paragraph(block) == text
 
 
 def test_the_title_is_the_documents_own_unless_a_program_made_it_up() -> None:

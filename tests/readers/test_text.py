@@ -13,8 +13,19 @@ def test_every_unicode_encoding_is_read(encoding: str) -> None:
     assert decode((ITALIAN * 5).encode(encoding), "a.txt") == ITALIAN * 5
 
 
-def test_an_old_encoding_is_detected() -> None:
-    assert "città più alta" in decode((ITALIAN * 10).encode("cp1252"), "a.txt")
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (ITALIAN, "cp1252"),
+        ("Die Straße führt über große Brücken und schöne Hügel. " * 3, "latin-1"),
+        ("He said “it is done” — and left the harbour’s edge. " * 3, "cp1252"),
+        ("Съешь ещё этих мягких французских булок, да выпей чаю. " * 3, "cp1251"),
+        ("Zażółć gęślą jaźń, a potem idź do łóżka spać. " * 3, "cp1250"),
+        ("これは日本語の文章です。灯台は千八百七十一年に点灯されました。" * 3, "shift_jis"),
+    ],
+)
+def test_an_old_encoding_is_detected(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding), "a.txt") == text
 
 
 def test_a_declared_encoding_is_believed_unless_it_does_not_fit() -> None:
@@ -100,7 +111,11 @@ def test_front_matter_names_the_document_and_stays_text() -> None:
     assert document.pages[-1].section == "Chapter"
 
 
-@given(st.lists(st.sampled_from(["# A", "## B", "x y", "", "```", "~~~~", "===", "---", "    code", "- item"]), max_size=20))
+@given(
+    st.lists(
+        st.sampled_from(["# A", "## B", "x y", "", "```", "~~~~", "===", "---", "    code", "- item"]), max_size=20
+    )
+)
 def test_no_line_of_markdown_is_lost(lines: list[str]) -> None:
     text = "\n".join(lines)
     if not text.strip():

@@ -1,0 +1,193 @@
+"""Answers made of quotations: the sentences of memory and of tool results that answer a question, with their sources."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.embeddings import Embedder
+from graph.extract import centrality, relevance, sentences, shortened
+from graph.intent import embed_known
+from graph.phrases import BY_ASSISTANT, NOTICES, REQUESTS
+from graph.request import Request
+from graph.seen import Prompt, Seen, read_blocks, read_json
+from stores.lexical import terms
+
+_EMBEDDED = 12
+_EMBEDDED_WITHOUT_WORDS = 30
+"""Sentences that are compared by meaning: more where no words agree, as between two languages."""
+_WORDS_AGREE = 0.4
+_WORDS = 0.1
+"""Weight of shared words beside the difference of cosines, which seldom exceeds 0.15."""
+_NEAR_ENOUGH = -0.01
+_WHOLE = 1_500  # characters of a result that is quoted whole
+_QUOTED_MESSAGE = 4_000  # characters of a message that is quoted whole
+_LISTED = 10
+_WEIGHTS = {"Summary": -0.02, "Entity": -0.01, "Conversation": -0.01}
+_LEFT_OUT = {"Workflow"}
+_OWN_WORDS = frozenset(text for notices in NOTICES.values() for text in notices.values())
+_MAIN = re.compile(
+    r"\b(we (?:\w+ )?(?:present|propose|introduce|show|find|found|demonstrate|conclude|argue|study|report)\w*|"
+    r"(?:in )?this (?:paper|article|work|study|report)|results? (?:show|suggest|indicate)\w*|our \w+ (?:results?|show)|"
+    r"conclu\w+|abstract|key|main|contributions?|takeaways?|in summary|"
+    r"(?:in )?questo (?:articolo|lavoro|studio)|presentiamo|proponiamo|mostriamo|risultat\w+|principal\w+)\b",
+    re.IGNORECASE,
+)
+_REFERENCE_LIST = re.compile(r"^\[?\d+\]?[. ].*\b(?:19|20)\d\d\b|\bet al\.,? (?:19|20)\d\d|\bdoi\b|arXiv preprint")
+_WORDY = re.compile(r"[^\W\d_]{2,}")
+_SCRIPT = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{6,}")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A sentence with its source."""
+
+    text: str
+    seen: Seen
+
+    def render(self) -> str:
+        """Return the line for the answer."""
+        return f'- "{self.text}" {self.seen.citation}'
+
+
+def _quotes(passages: Sequence[Seen]) -> list[Quote]:
+    found: dict[str, Quote] = {}
+    for seen in passages:
+        if seen.segment in _LEFT_OUT or (seen.role == "assistant" and any(own in seen.text for own in _OWN_WORDS)):
+            continue
+        for sentence in sentences(seen.text):
+            wordy = len(_WORDY.findall(sentence)) >= 3 or _SCRIPT.search(sentence)  # noqa: PLR2004 - a sentence has a few
+            asked = seen.role == "user" and sentence.endswith(("?", "？"))
+            if wordy and not asked and not _REFERENCE_LIST.search(sentence):
+                found.setdefault(sentence, Quote(shortened(sentence, 500), seen))
+    return list(found.values())
+
+
+async def evidence(
+    question: str, vector: NDArray[np.float32], passages: Sequence[Seen], embedder: Embedder, most: int
+) -> tuple[list[Quote], bool]:
+    """Find the sentences that answer a question, by words and by meaning.
+
+    Args:
+        question: What is asked.
+        vector: Its embedding.
+        passages: Where to look, the best passages of each segment first.
+        embedder: Embeds the sentences.
+        most: How many sentences at most.
+
+    Returns:
+        The sentences, best first, and whether they are likely to answer, rather than to be merely the nearest there are.
+    """
+    quotes = _quotes(passages)
+    if not quotes:
+        return [], False
+    agree = np.array(relevance(terms(question), [terms(f"{q.text} {q.seen.known.get('title', '')}") for q in quotes]))
+    count = _EMBEDDED if agree.max() >= _WORDS_AGREE else _EMBEDDED_WITHOUT_WORDS
+    kept = sorted(range(len(quotes)), key=lambda i: (-agree[i], i))[:count]
+    near = (await embedder.passages([quotes[i].text for i in kept])) @ vector
+    # What unrelated sentences have in common with the question is the zero of the scale, whatever the model.
+    unrelated = await embed_known(embedder, [text for said in REQUESTS.values() for text in said])
+    common = float((unrelated @ vector).mean())
+    scores = near - common + _WORDS * agree[kept] + [_WEIGHTS.get(quotes[i].seen.segment, 0.0) for i in kept]
+    order = np.argsort(-scores, kind="stable")
+    best = float(scores[order[0]])
+    if best < _NEAR_ENOUGH:
+        return [], False
+    chosen = [quotes[kept[i]] for i in order[:most] if scores[i] >= max(best * 0.75, _NEAR_ENOUGH)]
+    return chosen, best > 0
+
+
+def overview(question: str, passages: Sequence[Seen], talk: Sequence[Seen], most: int = 5) -> list[Quote]:
+    """Find the sentences that tell what a document is about: what its parts have in common, and what it says of itself.
+
+    The document is the one that the request names, or the one spoken of last, or else the one that fits best.
+    """
+    document = _document(question, passages, talk)
+    quotes = _quotes([seen for seen in passages if seen.document == document])
+    scores = centrality([terms(quote.text) for quote in quotes])
+    first = {id(seen): rank for rank, seen in enumerate(passages)}
+    ranked = sorted(
+        range(len(quotes)),
+        key=lambda i: -(scores[i] + 0.4 * bool(_MAIN.search(quotes[i].text)) - 0.02 * first[id(quotes[i].seen)]),
+    )
+    return [quotes[i] for i in sorted(ranked[:most], key=lambda i: _reading_order(quotes[i], i))]
+
+
+def _reading_order(quote: Quote, place: int) -> tuple[int, int]:
+    page = re.search(r", page (\d+)$", quote.seen.known.get("source", ""))
+    return (int(page[1]) if page else 0, place)
+
+
+def _document(question: str, passages: Sequence[Seen], talk: Sequence[Seen]) -> str:
+    titles = {seen.document: f"{seen.known.get('title', '')} {seen.document}" for seen in passages}
+    wanted = terms(Request(question).object)
+    named = {document: sum(term in terms(title) for term in wanted) for document, title in titles.items()}
+    if named and max(named.values()) > 0:
+        return max(named, key=lambda document: named[document])
+    for said in reversed(talk):
+        for document, title in titles.items():
+            bare = document.partition(":")[2] or document
+            if bare and (bare in said.text or ((known := title.removesuffix(document).strip()) and known in said.text)):
+                return document
+    return next(iter(titles), "")
+
+
+def spoken(request: Request, talk: Sequence[Seen]) -> list[Seen]:
+    """Find what a question on the conversation asks for: the n-th thing that one side said, or what fits it best.
+
+    Returns:
+        Messages; none if there is no such one.
+    """
+    by_assistant = any(word.low in BY_ASSISTANT for word in request.words)
+    said = [seen for seen in talk if seen.role == ("assistant" if by_assistant else "user")]
+    if (place := request.ordinal) is not None:
+        return said[place:][:1] if -len(said) <= place < len(said) else []
+    fits = relevance(terms(request.object), [terms(seen.text) for seen in said])
+    best = [seen for fit, seen in sorted(zip(fits, said, strict=True), key=lambda pair: -pair[0]) if fit > 0]
+    return best[:3] or said[-_LISTED:]
+
+
+def quote_message(seen: Seen) -> str:
+    """Return a message word for word, with who said it and when; only a very long one is cut, and marked so."""
+    text = seen.text if len(seen.text) <= _QUOTED_MESSAGE else f"{seen.text[:_QUOTED_MESSAGE]} …"
+    return "\n".join(f"> {line}" for line in text.splitlines()) + f"\n[{seen.head}]"
+
+
+def result_lines(text: str) -> str | None:
+    """Lay a tool's result out to be read: a list of records a line each, a short text as it is.
+
+    Returns:
+        None if it is a long text or passages, of which only what answers should be quoted.
+    """
+    if records := read_json(text):
+        return "\n".join(f"{i}. {_record(record)}" for i, record in enumerate(records[:_LISTED], 1))
+    blocks = read_blocks(text, "")
+    if len(blocks) > 1 or len(text) > _WHOLE:
+        return None
+    return "\n".join(f"> {line.removeprefix('> ')}" for line in text.strip().splitlines())
+
+
+def _record(record: object) -> str:
+    if not isinstance(record, dict):
+        return shortened(str(record))
+    told = {
+        str(k): ", ".join(map(str, v)) if isinstance(v, list) else str(v)
+        for k, v in record.items()
+        if v not in ("", None, [])
+    }
+    title = next((told.pop(name) for name in ("title", "name") if name in told), "")
+    return " · ".join([*filter(None, [title]), *(f"{name}: {shortened(value, 200)}" for name, value in told.items())])
+
+
+def passages_of(prompt: Prompt) -> list[Seen]:
+    """Return the passages in the results of the latest step; a result without passages is one."""
+    latest = [
+        m for m in prompt.results if prompt.steps and m.tool_call_id in {c["id"] for c in prompt.steps[-1].tool_calls}
+    ]
+    found: list[Seen] = []
+    for result in latest:
+        name, text = result.name or "tool", str(result.text)
+        found += read_blocks(text, name) or [Seen(name, name, text)]
+    return found

@@ -1,0 +1,164 @@
+"""A request taken apart: its words, what it quotes, and the object that is left when the asking is taken away."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from graph.intent import stem
+from graph.phrases import ARTICLES, COURTESY, FUNCTION, INTENT, KINDS, ORDINALS, PLACES, QUESTIONS, THAT, TOPIC, WHERE
+
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(
+    r"\"([^\"]{2,})\"|“([^”]{2,})”|«([^»]{2,})»|「([^」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
+)
+_CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
+_SPOKEN_TO = frozenset(["me", "us", "mi", "ci", "moi", "mir", "lo"])
+_INTENT_STEMS = frozenset(map(stem, INTENT))
+_ENDS = " \t\n.,;:?!？。！،؟"
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_FOREIGN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*(?: [A-Za-z0-9.:-]+)*")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word with its place in the request."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def low(self) -> str:
+        """The word in small letters."""
+        return self.text.casefold()
+
+
+class Request:
+    """What the user says, seen by a tool whose own words explain some of it."""
+
+    def __init__(self, text: str, explained: Collection[str] = ()) -> None:
+        self.text = text.strip()
+        self._explained = _INTENT_STEMS | {stem(word) for word in explained}
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """All words, in order."""
+        return [Word(m[0], m.start(), m.end()) for m in _WORD.finditer(self.text)]
+
+    @cached_property
+    def quoted(self) -> list[str]:
+        """What stands between quotation marks."""
+        return [next(filter(None, m.groups())).strip() for m in _QUOTED.finditer(self.text)]
+
+    @cached_property
+    def ordinal(self) -> int | None:
+        """The place in a list that the request names, counted from 0; -1 is the last."""
+        return next((ORDINALS[w.low] for w in self.words if w.low in ORDINALS), None)
+
+    @cached_property
+    def object(self) -> str:
+        """What is asked for: the quotation, or what stays when verb, articles, courtesy and places are taken off."""
+        if self.quoted:
+            return self.quoted[0]
+        if _CJK.search(self.text):
+            return max(_FOREIGN_NAME.findall(self.text), key=len, default="") or self.text.strip(_ENDS)
+        first = self._begin()
+        last = self._end(first)
+        if last <= first:
+            return ""
+        end = self.words[last - 1].end if last < len(self.words) else len(self.text)
+        return self.text[self.words[first].start : end].strip(_ENDS)
+
+    @cached_property
+    def is_named(self) -> bool:
+        """Whether the object is a name: quoted, or with a capital or a digit of its own."""
+        begins = self.text.find(self.object) == 0
+        capitals = re.findall(r"[A-Z]\w+|\w*\d\w*|\w+[A-Z]\w*", self.object)
+        return bool(self.quoted) or len(capitals) > begins
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether it asks for an answer by a question word, so that all of it is what is looked for."""
+        return bool(self.words) and self.words[0].low in QUESTIONS
+
+    def counts_things(self, i: int) -> bool:
+        """Tell whether the number at a place counts what is asked for: *three papers*, *top 5*."""
+        before, after = self.words[max(0, i - 1) : i], self.words[i + 1 : i + 2]
+        return any(w.low in {"top", "first", "primi", "prime"} for w in before) or any(map(self._explains, after))
+
+    def _explains(self, word: Word) -> bool:
+        return stem(word.text) in self._explained
+
+    def _asks(self, i: int) -> bool:
+        """Tell whether a word is part of the asking, and not of what is asked for."""
+        word = self.words[i]
+        if word.low in FUNCTION or word.low in ORDINALS:
+            return not (word.start and word.text[0].isupper() and len(word.text) > 1)
+        if word.text.isdigit():
+            return i + 1 < len(self.words) and self._explains(self.words[i + 1])
+        return self._explains(word)
+
+    def _begin(self) -> int:
+        """Return the place of the object's first word."""
+        run, spoken = 0, -1
+        while run < len(self.words) and self._asks(run):
+            word = self.words[run]
+            if spoken >= 0 and word.low in TOPIC and not self._is_place(run + 1):
+                return run + 1 + (run + 1 < len(self.words) and self.words[run + 1].low in ARTICLES)
+            if self._explains(word) and word.low not in FUNCTION:
+                spoken = run
+            run += 1
+        at = spoken + 1
+        if self._is_clause(at):
+            return at + (self.words[at].low in THAT)
+        if run == len(self.words) or spoken < 0:
+            return run
+        while at < run and self.words[at].low in ARTICLES and not self._after_colon(at):
+            at += 1
+            if self.words[at - 1].low in THAT:
+                break
+        return at
+
+    def _after_colon(self, i: int) -> bool:
+        return ":" in self.text[self.words[i - 1].end : self.words[i].start]
+
+    def _is_place(self, i: int) -> bool:
+        after = [word.low for word in self.words[i : i + 2]]
+        return any(word in PLACES for word in after) or not after
+
+    def _is_clause(self, i: int) -> bool:
+        """Tell whether a sentence of the user's begins here: *remember* that I like jazz."""
+        rest = [word.low for word in self.words[i : i + 2]]
+        return bool(rest) and (rest[0] in _CLAUSE or (rest[0] in THAT and rest[-1] in _CLAUSE))
+
+    def _end(self, first: int) -> int:
+        """Return the place behind the object's last word: courtesy, where to look, and the word for its kind go."""
+        end = len(self.words)
+        clause = self._is_clause(first)
+        while end > first:
+            last = self.words[end - 1]
+            if last.low in COURTESY and (self.words[end - 2].low not in ARTICLES or last.low not in _SPOKEN_TO):
+                end -= 1
+            elif last.low in COURTESY:
+                end -= 2
+            elif not clause and (start := self._place_before(first, end)) < end:
+                end = start
+            elif not clause and last.low in KINDS and end - 1 > first:
+                end -= 1
+            else:
+                break
+        return end
+
+    def _place_before(self, first: int, end: int) -> int:
+        """Return where a closing place begins (on arXiv, in the knowledge base), or `end`."""
+        at = end
+        while at - 1 > first and self._explains(self.words[at - 1]):
+            at -= 1
+        if at == end:
+            return end
+        while at - 1 > first and self.words[at - 1].low in FUNCTION:
+            at -= 1
+            if self.words[at].low in WHERE:
+                return at
+        return end

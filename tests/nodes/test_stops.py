@@ -1,0 +1,160 @@
+"""How a turn ends when it does not end by an answer."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import invalid_tool_call
+
+from graph.notebook import Answer
+from stores.toolbox import toolbox
+from tests.support.harness import Harness, calls, says
+
+CLOCK = ("get_current_time", {"detailed": False})
+
+
+async def test_max_iterations_ends_in_a_last_call_without_tools(harness: Harness) -> None:
+    answer = await harness.ask("Watch the clock.", calls(CLOCK), calls(CLOCK), says("So far: late."), max_iterations=2)
+    assert (answer.stop_reason, answer.iterations) == ("max_iterations", 2)
+    assert answer.answer.startswith("So far: late.")
+    assert "limit of 2 model calls" in answer.answer
+    assert answer.tools_offered[-1] == harness.model.offered[-1] == []
+
+
+async def test_a_model_that_fails_ends_the_turn_honestly_and_keeps_the_question(harness: Harness) -> None:
+    answer = await harness.ask("Find HERMES.", calls(CLOCK), ModelAuthenticationError("Incorrect API key provided"))
+    assert answer.stop_reason == "error"
+    assert "Incorrect API key" in answer.answer
+    assert "OPENAI_API_KEY" in answer.answer, "it says what to do"
+    assert "get_current_time (success)" in answer.answer, "it says what was done"
+    await harness.ask("Again?", says("Yes."))
+    assert harness.segment("Conversation").count("Find HERMES.") == 1
+
+
+async def test_the_deadline_ends_a_silent_model(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_args: object, **_kwargs: object) -> AIMessage:
+        await asyncio.sleep(60)
+        return says("Too late.")
+
+    monkeypatch.setattr("nodes.llm.ask", never)
+    answer = await harness.ask("Think.", deadline_seconds=0.3)
+    assert answer.stop_reason == "deadline"
+    assert "Too late." not in answer.answer
+    assert "0.3 seconds" in answer.answer
+    assert (await harness.memory().read_conversational_memory("t"))[0].text == "Think."
+
+
+async def test_calls_with_broken_json_are_answered_and_tried_again(harness: Harness) -> None:
+    broken = AIMessage(
+        "",
+        invalid_tool_calls=[invalid_tool_call(name="search_knowledge_base", args="{query: tides]", id="c1", error="x")],
+    )
+    answer = await harness.ask("Tides?", broken, says("Sorted out."))
+    assert answer.answer == "Sorted out."
+    assert "not valid JSON" in harness.results()[0]
+    assert answer.tool_calls[0]["status"] == "error"
+
+
+async def test_an_unknown_tool_is_an_error_for_the_model_beside_a_good_call(harness: Harness) -> None:
+    answer = await harness.ask("Launch.", calls(("launch_rockets", {"n": 3}), CLOCK), says("I have no rockets."))
+    unknown, time = harness.results()
+    assert "no tool 'launch_rockets'" in unknown
+    assert "UTC" in time
+    assert [c["status"] for c in answer.tool_calls] == ["error", "success"]
+
+
+async def test_wrong_arguments_come_back_as_text(harness: Harness) -> None:
+    await harness.ask("Search.", calls(("search_knowledge_base", {"k": "many"})), says("Sorry."))
+    assert "query" in harness.results()[0]
+
+
+async def test_a_prompt_too_long_for_the_provider_is_compacted_and_sent_once_more(harness: Harness) -> None:
+    for n in range(5):
+        told = f"Log {n}: OBERON-{n}. " + "The tide was fair. " * 60
+        await harness.ask(told, says(f"Noted {n}. " + "Calm sea. " * 60))
+    answer = await harness.ask("What happened?", ContextOverflowError("too long"), says("Fits now."))
+    before, after = (harness.window(i) for i in (-2, -1))
+    assert answer.answer == "Fits now."
+    assert len(after) < len(before)
+    assert answer.compactions
+    assert answer.iterations == 1
+    kept = harness.segment("Conversation")
+    for n in range(5):
+        if f"OBERON-{n}" not in kept:
+            ids = [line.split("id=")[1].split()[0] for line in harness.segment("Summary").splitlines() if "id=" in line]
+            pages = [await harness.memory().read_summary_memory(i, 1, budget=10_000) for i in ids]
+            assert any(f"OBERON-{n}" in page for page in pages)
+
+
+async def test_a_prompt_that_is_too_long_twice_is_an_error(harness: Harness) -> None:
+    too_long = ContextOverflowError("too long")
+    answer = await harness.ask("Hello?", too_long, too_long)
+    assert answer.stop_reason == "error"
+
+
+async def test_an_empty_reply_is_asked_for_once_more(harness: Harness) -> None:
+    assert (await harness.ask("Hello?", says(""), says("Hello."))).answer == "Hello."
+    assert (await harness.ask("Hello?", says(""), says(" "))).stop_reason == "error"
+
+
+async def test_a_cancelled_turn_leaves_a_thread_that_goes_on(harness: Harness) -> None:
+    reached = asyncio.Event()
+
+    @toolbox.register_tool(side_effect=False, examples=["wait for the tide"])
+    async def wait_for_tide() -> str:
+        """Wait for the tide."""
+        reached.set()
+        await asyncio.sleep(60)
+        return "high"
+
+    try:
+        harness.model.script[:] = [calls(("wait_for_tide", {}))]
+        turn = asyncio.create_task(harness.agent.ask("Wait for the tide.", "t"))
+        await asyncio.wait_for(reached.wait(), 20)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+    finally:
+        toolbox.remove("wait_for_tide")
+    answer: Answer = await harness.ask("Are you there?", says("Yes."))
+    assert answer.stop_reason == "answer"
+    assert harness.segment("Conversation").count("Wait for the tide.") == 1
+
+
+async def test_a_tool_that_hangs_is_stopped_and_the_turn_goes_on(harness: Harness) -> None:
+    @toolbox.register_tool(side_effect=False, timeout=0.2, examples=["hang"])
+    async def hang() -> str:
+        """Hang."""
+        await asyncio.sleep(60)
+        return "never"
+
+    try:
+        await harness.ask("Hang, please.", calls(("hang", {})), says("It hung."))
+    finally:
+        toolbox.remove("hang")
+    assert "stopped after" in harness.results()[0]
+
+
+async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harness) -> None:
+    ran = []
+
+    @toolbox.register_tool(side_effect=True, examples=["send the letter"])
+    async def send_letter() -> str:
+        """Send the letter."""
+        ran.append(1)
+        return "sent"
+
+    async def begun(*_args: object) -> object:
+        return uuid4(), {"status": "running", "output": ""}
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("stores.manager.MemoryManager.begin_tool_call", begun)
+            answer = await harness.ask("Send it.", calls(("send_letter", {})), says("Not sure."))
+    finally:
+        toolbox.remove("send_letter")
+    assert not ran
+    assert "may have taken effect" in harness.results()[0]
+    assert answer.answer == "Not sure."
