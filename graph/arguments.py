@@ -1,7 +1,7 @@
 """A tool's arguments from the request and the window, by the tool's JSON schema alone."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ _REFERENCES = {
     "id": re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
 }
 """Texts that point at a thing, by the words that parameters for them have in their names; `id` is a UUID."""
+_BY_USER = (_REFERENCES["email"], _REFERENCES["date"])
+"""What only the user's own words may name: a document must not choose who gets a mail."""
 _ALSO = {"uri": "url", "link": "url", "mail": "email", "recipient": "email", "since": "date", "until": "date"}
 _NEAR = 2
 """Words between a number and what it counts, at most."""
@@ -162,20 +164,22 @@ def _pointer(name: str, pattern: re.Pattern[str], request: Request, prompt: Prom
     if not needed:
         return None
     own = [w for w in words_of_name(name) if w != "id"]
-    segment = next((s for s in _SOURCES if s.lower() in own or s.split()[0].lower() in own), None)
-    pools = [_in_results(pattern, reversed(prompt.results))]
+    segment = next((s for s in _SOURCES if s.split()[0].lower() in own), None)
+    talk = prompt.of("Conversation")
+    pools = [_in_results(pattern, list(reversed(prompt.results)))]
     if segment:
         pools.append(_in_passages(pattern, prompt.of(segment)))
+    elif pattern in _BY_USER:
+        pools = [_in_text(pattern, said.text) for said in reversed(talk) if said.role == "user"]
     else:
-        talk = prompt.of("Conversation")
         pools += [_in_text(pattern, said.text) for said in reversed(talk)]
         # The ids of other segments' passages are no one's business but expand_summary's and the like.
-        sources = ("User",) if pattern is _REFERENCES["id"] else _SOURCES
-        pools += [_in_passages(pattern, prompt.of(source)) for source in sources]
+        opaque = pattern is _REFERENCES["id"]
+        pools += [_in_passages(pattern, prompt.of(source)) for source in (("User",) if opaque else _SOURCES)]
     return _choose([pool for pool in pools if pool], request, prompt, opaque=pattern is _REFERENCES["id"])
 
 
-def _in_results(pattern: re.Pattern[str], results: Iterator[ToolMessage]) -> list[_Candidate]:
+def _in_results(pattern: re.Pattern[str], results: Sequence[ToolMessage]) -> list[_Candidate]:
     found: list[_Candidate] = []
     for result in results:
         text = str(result.text)
@@ -197,16 +201,16 @@ def _in_text(pattern: re.Pattern[str], text: str) -> list[_Candidate]:
 def _choose(pools: list[list[_Candidate]], request: Request, prompt: Prompt, *, opaque: bool) -> str | None:
     if not pools:
         return None
-    if (place := request.ordinal) is not None:
-        listed = next((pool for pool in pools if len(pool) > max(1, place)), [])
-        if listed:
-            return listed[place].value
     wanted = terms(request.object)
     best = max((c for pool in pools for c in pool), key=lambda c: _overlap(wanted, c.context))
     if _overlap(wanted, best.context) > 0:
         return best.value
     if wanted and (request.is_named or opaque):
         return None  # something else is meant than what was spoken of
+    if (place := request.ordinal) is not None:
+        listed = next((pool for pool in pools if len(pool) > max(1, place)), [])
+        if listed:
+            return listed[place].value
     for said in [m.text for m in reversed(prompt.of("Conversation")) if m.role == "user"]:
         asked = terms(Request(said).object)
         best = max(pools[0], key=lambda c: _overlap(asked, c.context))

@@ -58,6 +58,11 @@ class Embedder:
             await self.query("width")
         return self.dims
 
+    def expect(self, dims: int) -> None:
+        """Note the width that is stored, so that a remote model need not be asked for it."""
+        if self._dims is None:
+            self._dims = dims
+
     async def query(self, text: str) -> Vectors:
         """Embed what is looked for.
 

@@ -24,6 +24,10 @@ Every message says what happened, why, and what to do next; the command line pri
 class RicordoError(Exception):
     """The root of all errors that Ricordo raises on purpose."""
 
+    def _asdict(self) -> dict[str, str]:
+        """Return what a client of the LangGraph server is shown; of an error without this it learns the type alone."""
+        return {"error": type(self).__name__, "message": str(self)}
+
 
 class ConfigurationError(RicordoError):
     """A setting is missing, malformed, or in conflict with another."""
@@ -31,6 +35,10 @@ class ConfigurationError(RicordoError):
 
 class DatabaseError(RicordoError):
     """PostgreSQL cannot be started, reached or migrated."""
+
+    def _asdict(self) -> dict[str, str]:
+        said = "The database cannot be used. What was saved before is kept; the server's log says what happened."
+        return {"error": "DatabaseError", "message": said}  # its own message names the server and the database
 
 
 class EmbeddingError(RicordoError):

@@ -178,7 +178,7 @@ def _weigh(found: list[_Sentence]) -> list[_Sentence]:
             continue  # a standing phrase
         sentence.score = sum(weight for sign, weight in _SIGNS if sign.search(sentence.text))
         sentence.score += _BY_USER * (sentence.said == "user")
-    groups = [sorted(group, key=lambda s: -s.score) for group in _by_message(found)]
+    groups = [sorted(group, key=lambda s: -s.score) for group in _by_message(s for s in found if s.score > 0)]
     promising = _rounds(groups)[:_WEIGHED]
     for sentence, shared in zip(promising, centrality([terms(s.text) for s in promising]), strict=True):
         sentence.score += _SHARED * shared

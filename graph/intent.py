@@ -17,7 +17,9 @@ from graph.phrases import REQUESTS
 Examples = Callable[[str], Sequence[str]]
 Floats = NDArray[np.float64]
 
-_MOST_EXAMPLES = 8
+_MOST_EXAMPLES = 14
+_REQUEST = 1_000
+"""Characters of a request that tell what is wanted: its head and its tail."""
 _DESCRIPTION = 300
 """Characters of a description that stand for a tool without examples."""
 _STEM = 5
@@ -66,6 +68,7 @@ class Chooser:
         texts = [(name, text) for tool in tools for text in self._texts(tool) for name in [str(tool["name"])]]
         texts += [(alike.get(kind, kind), text) for kind, said in REQUESTS.items() for text in said]
         vectors = await embed_known(self._embedder, [text for _, text in texts])
+        request = request if len(request) <= _REQUEST else f"{request[: _REQUEST // 2]}\n{request[-_REQUEST // 2 :]}"
         asked = (await self._embedder.passages([request]))[0]
         names = tuple(name for name, _ in texts)
         model = _fit(names, tuple(text for _, text in texts), vectors.tobytes(), vectors.shape[1])
@@ -116,7 +119,9 @@ def _fit(
     labels = list(dict.fromkeys(names))
     wanted = np.array([[float(name == label) for label in labels] for name in names])
     kernel = meanings @ meanings.T + _WORDS * said @ said.T
-    weights = np.linalg.solve(kernel + _RIDGE * np.eye(len(names)), wanted)
+    # What has few examples must not lose to what has many: their errors count more.
+    ease = np.sqrt(wanted @ wanted.sum(axis=0))
+    weights = np.linalg.solve(kernel + _RIDGE * np.diag(ease / _harmonic_mean(ease)), wanted)
 
     def score(request: str, vector: NDArray[np.float32]) -> dict[str, float]:
         near = meanings @ _unit(vector.astype(np.float64) - centre)
@@ -124,6 +129,10 @@ def _fit(
         return dict(zip(labels, (near @ weights).tolist(), strict=True))
 
     return score
+
+
+def _harmonic_mean(values: Floats) -> float:
+    return float(len(values) / (1 / values).sum())
 
 
 def _unit(rows: Floats) -> Floats:

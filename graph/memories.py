@@ -2,20 +2,22 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from graph.context import context_of, thread_of, user_of
-from graph.limits import Limits, limits_of
+from graph.limits import SUMMARY_SHARE, Limits, limits_of
 from graph.resources import get_resources
 from graph.together import together
 from graph.window import Segment, Window
-from stores.pages import head_and_tail
+from stores.pages import fenced_count, head_and_tail
 from stores.passages import Passage
 from stores.vectors import Query
 
-SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": 0.1, "User": 0.05}
+SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": SUMMARY_SHARE, "User": 0.05}
 """Most of the window that each segment may take; the conversation has the rest, and compaction keeps it in bounds."""
+_FEW_WORDS = 16  # tokens
 
 
 async def read_window(runtime: Any, question: str, question_id: UUID | None) -> Window:
@@ -43,24 +45,34 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
         "Summary": manager.read_summary_context(thread_id),
     }
     results = dict(zip(reads, await together(*reads.values()), strict=True))
-    segments = {name: _segment(name, passages, limits) for name, passages in results.items()}
-    return Window(question, segments)
+    return Window(question, {name: segment(name, passages, limits) for name, passages in results.items()})
 
 
-def _segment(name: str, passages: list[Passage], limits: Limits) -> Segment:
-    """Fill a segment by rank as far as its share goes; the first passage always has a place, cut if it must be."""
+def segment(name: str, passages: list[Passage], limits: Limits) -> Segment:
+    """Fill a segment by rank as far as its share goes; the first passage always has a place, cut if it must be.
+
+    Of summaries every id has a place, since what they cover is nowhere else: their descriptions are cut.
+    """
     if name not in SHARES:
         return Segment(name, tuple(passages))
     room = int(SHARES[name] * limits.window)
+    if name == "Summary":
+        each = room // max(1, len(passages))
+        return Segment(name, tuple(_within(passage, each, limits) for passage in passages))
     kept: list[Passage] = []
-    for passage in reversed(passages) if name == "Summary" else passages:
+    for passage in passages:
         cost = limits.count(passage.render(1))
-        if cost > room and kept:
-            break
+        if cost <= room or not kept:
+            kept.append(_within(passage, room, limits))
         if cost > room:
-            cut = head_and_tail(passage.text, room, limits.count, "passage cut")
-            kept.append(Passage(passage.id, passage.head, cut))
             break
         room -= cost
-        kept.append(passage)
-    return Segment(name, tuple(reversed(kept) if name == "Summary" else kept))
+    return Segment(name, tuple(kept))
+
+
+def _within(passage: Passage, room: int, limits: Limits) -> Passage:
+    """Cut a passage to the room for it; of its text a few words stay in any case."""
+    if limits.count(passage.render(1)) <= room:
+        return passage
+    left = max(_FEW_WORDS, room - limits.count(replace(passage, text="").render(1)))
+    return replace(passage, text=head_and_tail(passage.text, left, fenced_count(limits.count), "cut"))

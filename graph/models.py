@@ -1,6 +1,5 @@
 """Chat models by name: `offline`, or any LangChain `provider:name`; their errors in our words."""
 
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from langchain_core import exceptions as provider
@@ -12,22 +11,28 @@ from graph.settings import Settings
 OFFLINE = "offline"
 NO_STREAM = "nostream"
 """The tag that keeps an internal call's tokens from the user's stream."""
-_UNKNOWN_WINDOW = 32_000  # tokens; what small servers offer at least, for models without a profile
+UNKNOWN_WINDOW = 32_000  # tokens; what small servers offer at least, for models without a profile
 
 
-@lru_cache(maxsize=16)
-def _make(name: str, key: str | None, base_url: str | None, timeout: float, retries: int) -> BaseChatModel:
+def make_model(name: str, settings: Settings) -> BaseChatModel:
+    """Make a provider's chat model.
+
+    Args:
+        name: `provider:name`, as LangChain's `init_chat_model` takes it.
+        settings: Key, base URL, time-out and retries.
+
+    Raises:
+        ConfigurationError: The name is unknown, or its provider's package is not installed.
+    """
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half a second that `offline` need not pay
 
-    options: dict[str, Any] = {"max_retries": retries, "timeout": timeout}
+    seconds = settings.request_timeout_seconds
+    options: dict[str, Any] = {"max_retries": settings.max_retries, "timeout": seconds}
     if name.startswith("openai:"):
         # A server of one's own often wants no key, but the client insists on one.
-        options |= {
-            "api_key": key or "none",
-            "base_url": base_url,
-            "stream_usage": True,
-            "stream_chunk_timeout": timeout,
-        }
+        key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+        options |= {"api_key": key, "base_url": settings.openai_base_url}
+        options |= {"stream_usage": True, "stream_chunk_timeout": seconds}
     try:
         model: BaseChatModel = init_chat_model(name, **options)
     except (ImportError, ValueError, TypeError) as error:
@@ -38,26 +43,9 @@ def _make(name: str, key: str | None, base_url: str | None, timeout: float, retr
     return model
 
 
-def chat_model(name: str, settings: Settings) -> BaseChatModel:
-    """Return the chat model of that name; made once a process.
-
-    Raises:
-        ConfigurationError: The name is unknown, or its provider's package is not installed.
-    """
-    if name == OFFLINE:
-        from graph.resources import get_resources  # noqa: PLC0415 - the offline model chooses by the process's embeddings
-
-        return get_resources().offline
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
-    return _make(name, key, settings.openai_base_url, settings.request_timeout_seconds, settings.max_retries)
-
-
-def profile_window(name: str, settings: Settings) -> int:
+def profile_window(model: BaseChatModel) -> int:
     """Return the tokens of a model's window by its profile; 32,000 for a model without one."""
-    if name == OFFLINE:
-        return _UNKNOWN_WINDOW
-    profile = chat_model(name, settings).profile or {}
-    return int(profile.get("max_input_tokens") or _UNKNOWN_WINDOW)
+    return int((model.profile or {}).get("max_input_tokens") or UNKNOWN_WINDOW)
 
 
 _ADVICE = {

@@ -10,12 +10,13 @@ async with open_agent() as agent:
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast
 from uuid import uuid4
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
@@ -26,7 +27,7 @@ from graph.errors import InputError
 from graph.resources import Resources, open_resources
 from graph.settings import Settings
 from graph.state import InputState
-from graph.thread_lock import thread_lock
+from graph.thread_lock import ThreadLocks
 from stores.conversation import thread_key
 from stores.text import clean
 
@@ -104,6 +105,11 @@ class Agent:
     def __init__(self, resources: Resources, checkpointer: Any) -> None:
         self.resources = resources
         self._graph = builder.compile(checkpointer=checkpointer, name="ricordo")
+        self._locks = ThreadLocks(resources.db.dsn)
+
+    async def aclose(self) -> None:
+        """Let go of every thread."""
+        await self._locks.close()
 
     async def ask(self, question: str, thread_id: str = "1", **context: Any) -> Answer:
         """Ask and wait for the answer.
@@ -134,7 +140,7 @@ class Agent:
         thread = clean(thread_id).strip() or "1"
         key = thread_key(manager.user_id, thread)
         await manager.claim_thread(thread)
-        async with thread_lock(self.resources.db.dsn, key, thread, self.resources.settings.thread_wait_seconds):
+        async with self._locks.hold(key, thread, self.resources.settings.thread_wait_seconds):
             run_id = uuid4()
             limit = (chosen.max_iterations or self.resources.settings.max_iterations) + 2
             config: RunnableConfig = {
@@ -190,15 +196,22 @@ def _events(mode: str, part: Any) -> list[Event]:
 
 
 @asynccontextmanager
-async def open_agent(settings: Settings | None = None) -> AsyncIterator[Agent]:
+async def open_agent(
+    settings: Settings | None = None, models: Mapping[str, BaseChatModel] | None = None
+) -> AsyncIterator[Agent]:
     """Open everything the agent needs, in the current event loop, and close it in the end.
+
+    Args:
+        settings: None: from the environment.
+        models: Chat models of one's own by name; `ask(..., model=name)` chooses one.
 
     Raises:
         DatabaseError: PostgreSQL cannot be started, reached or migrated.
         ConfigurationError: A setting cannot be used.
     """
-    async with open_resources(settings) as resources, open_checkpointer(resources.db.dsn) as saver:
-        yield Agent(resources, saver)
+    async with open_resources(settings, models) as resources, open_checkpointer(resources.db.dsn) as saver:
+        async with aclosing(Agent(resources, saver)) as agent:
+            yield agent
 
 
 def call_agent(query: str, thread_id: str = "1", max_iterations: int = 10, **context: Any) -> str:

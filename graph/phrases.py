@@ -46,6 +46,8 @@ REQUESTS = {
         "Which question did I start with?",
         "How did our conversation begin?",
         "What was the last thing I said?",
+        "What did I ask about the harbour?",
+        "What did we say about costs earlier?",
         "What did you answer to my second question?",
         "What have we talked about?",
         "Qual è stata la mia prima domanda?",
@@ -112,14 +114,15 @@ ARTICLES = _words(
     por me us mi ci moi mir all some any up out"""
 )
 """Words between the verb of a request and its object."""
-THAT = _words("that called titled named entitled che chiamato intitolato que dass")
+NAMING = _words("called titled named entitled is si chiama chiamato intitolato dal titolo appelé nommé llamado namens")
+THAT = NAMING | _words("that che que dass qui")
 """After these the object begins at once, whatever its first word is."""
 
 FUNCTION = ARTICLES | _words(
     """i u you he she it we they my your our m s t don dont re ll d ve im can could would will may might should shall
     do does did have has had like there let just also now then and or so if what who where when how why be next one
     ones io tu puoi potresti devi ho hai ha può favore ti ne se e ed o anche ora poi quel quello quella questo
-    questa puedes este esta peux pouvez ce cet cette te kannst du ich mir dieses"""
+    questa puedes este esta peux pouvez ce cet cette te kannst du ich mir bitte dieses"""
 )
 
 INTENT = _words(
@@ -138,7 +141,7 @@ INTENT = _words(
 
 TOPIC = _words("on about su sul sullo sulla sull sui sugli sobre sur über zu")
 """After these the topic begins, unless they lead to a place."""
-WHERE = _words("on in into to from at nel nella nei nello al alla dal dalla su sul sulla sull en dans auf im")
+WHERE = _words("on in into to from at nel nella nei nello al alla dal dalla su sul sulla sull en sur dans auf im")
 """Words that lead to a place to look in or to put into."""
 PLACES = _words("web internet online rete net arxiv google knowledge kb base your my mio tuo")
 KINDS = _words(

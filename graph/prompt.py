@@ -1,5 +1,6 @@
 """Builds what a model call carries, and measures it."""
 
+import math
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,7 @@ from graph.state import ContextUse, State
 from graph.window import Window
 
 _TOOLS_ALLOWANCE = 150  # tokens of a tool that is yet to be chosen
+_ALWAYS = 3  # tools that are offered beside those that fit the step
 
 
 def system_prompt(runtime: Any) -> SystemMessage:
@@ -40,7 +42,10 @@ async def window_of(state: State, runtime: Any) -> Window:
 
 def messages_of(state: State, window: Window, runtime: Any) -> list[AnyMessage]:
     """Return the messages of the next model call: system prompt, window, this turn's tool exchange."""
-    return [system_prompt(runtime), HumanMessage(window.render()), *repaired(exchange_of(state))]
+    exchange = repaired(exchange_of(state))
+    # Steps put in short end with the assistant's words: some providers want to be spoken to.
+    nudge = [HumanMessage(prompts.GO_ON)] if exchange and exchange[-1].type == "ai" else []
+    return [system_prompt(runtime), HumanMessage(window.render()), *exchange, *nudge]
 
 
 @lru_cache(maxsize=4)
@@ -62,14 +67,16 @@ def measure(state: State, window: Window, limits: Limits, *, final: bool = False
     """
     segments = window.counts(limits.encoding)
     offered = state.get("offered") or []
-    coming = 0 if final else max(0, min(limits.max_tools, limits.tools_per_step + 3) - len(offered)) * _TOOLS_ALLOWANCE
     parts = {
         "system": _system_tokens(limits.encoding),
         **segments,
         "exchange": tokens.count_messages(repaired(exchange_of(state)), limits.encoding),
-        "tools": tokens.count_tools(schemas_of(offered), limits.encoding) + coming,
+        "tools": tokens.count_tools(schemas_of(offered), limits.encoding),
     }
-    parts = {name: round(size * limits.ratio) for name, size in parts.items()}
+    parts = {name: math.ceil(size * limits.ratio) for name, size in parts.items()}
+    if not final:
+        coming = max(0, min(limits.max_tools, limits.tools_per_step + _ALWAYS) - len(offered)) * _TOOLS_ALLOWANCE
+        parts["tools"] = max(parts["tools"], min(limits.tools_room, parts["tools"] + coming))
     total = sum(parts.values())
     return {
         "tokens": total,
@@ -77,6 +84,19 @@ def measure(state: State, window: Window, limits: Limits, *, final: bool = False
         "percent": round(100 * total / limits.window, 1),
         "segments": parts,
     }
+
+
+def that_fit(names: list[str], state: State, window: Window, limits: Limits) -> list[str]:
+    """Keep of some tools, in their order, those whose schemas the window still holds."""
+    use = measure({**state, "offered": []}, window, limits, final=True)
+    room = min(limits.tools_room, limits.hard - use["tokens"])
+    kept: list[str] = []
+    for name in names:
+        cost = math.ceil(tokens.count_tools(schemas_of([name]), limits.encoding) * limits.ratio)
+        if cost <= room:
+            kept.append(name)
+            room -= cost
+    return kept
 
 
 def question_of(state: State) -> UUID | None:

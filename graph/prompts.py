@@ -36,11 +36,16 @@ may have taken effect. Check whether it did before you repeat it."""
 
 POINTER = "log_id {log_id}, {tokens} tokens in all; read on with read_tool_log"
 
-MESSAGE_POINTER = "message {message_id} is stored whole; read it with expand_summary(summary_id='{message_id}')"
+MESSAGE_POINTER = "shown in part, stored whole: expand_summary(summary_id='{message_id}')"
 
-EARLIER_STEPS = (
-    "Earlier steps of this turn, in short. Their whole outputs are in the tool log (read_tool_log):\n{lines}"
-)
+PAGE_AGAIN = "[… this page was read and then left out, to make room; for it call {call} again …]"
+
+EARLIER_STEPS = """Earlier steps of this turn, in short. A whole output: read_tool_log with its log_id. All calls with \
+their arguments: read_tool_log(log_id='{run_id}')."""
+
+EARLIER_CALLS = "> ({number} earlier calls are not listed here)"
+
+GO_ON = "Go on from there."
 
 EMPTY_REPLY = "Your last reply was empty. Answer the question, or call a tool."
 

@@ -1,10 +1,11 @@
-"""Answers made of quotations: the sentences of memory and of tool results that answer a question, with their sources."""
+"""Answers made of quotations: the sentences of memory and of tool results that answer, with their sources."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from langchain_core.messages import ToolMessage
 from numpy.typing import NDArray
 
 from graph.embeddings import Embedder
@@ -12,7 +13,7 @@ from graph.extract import centrality, relevance, sentences, shortened
 from graph.intent import embed_known
 from graph.phrases import BY_ASSISTANT, NOTICES, REQUESTS
 from graph.request import Request
-from graph.seen import Prompt, Seen, read_blocks, read_json
+from graph.seen import Seen, read_blocks, read_json
 from stores.lexical import terms
 
 _EMBEDDED = 12
@@ -78,7 +79,7 @@ async def evidence(
         most: How many sentences at most.
 
     Returns:
-        The sentences, best first, and whether they are likely to answer, rather than to be merely the nearest there are.
+        The sentences, best first, and whether they are likely to answer, or merely the nearest that there are.
     """
     quotes = _quotes(passages)
     if not quotes:
@@ -140,13 +141,22 @@ def spoken(request: Request, talk: Sequence[Seen]) -> list[Seen]:
     Returns:
         Messages; none if there is no such one.
     """
-    by_assistant = any(word.low in BY_ASSISTANT for word in request.words)
-    said = [seen for seen in talk if seen.role == ("assistant" if by_assistant else "user")]
+    said = _said(request, talk)
     if (place := request.ordinal) is not None:
         return said[place:][:1] if -len(said) <= place < len(said) else []
+    return matching(request, talk) or said[-_LISTED:]
+
+
+def matching(request: Request, talk: Sequence[Seen]) -> list[Seen]:
+    """Find the messages that share words with what is asked about, the best first."""
+    said = _said(request, talk)
     fits = relevance(terms(request.object), [terms(seen.text) for seen in said])
-    best = [seen for fit, seen in sorted(zip(fits, said, strict=True), key=lambda pair: -pair[0]) if fit > 0]
-    return best[:3] or said[-_LISTED:]
+    return [seen for fit, seen in sorted(zip(fits, said, strict=True), key=lambda pair: -pair[0]) if fit > 0][:3]
+
+
+def _said(request: Request, talk: Sequence[Seen]) -> list[Seen]:
+    by_assistant = any(word.low in BY_ASSISTANT for word in request.words)
+    return [seen for seen in talk if seen.role == ("assistant" if by_assistant else "user")]
 
 
 def quote_message(seen: Seen) -> str:
@@ -170,24 +180,22 @@ def result_lines(text: str) -> str | None:
 
 
 def _record(record: object) -> str:
+    """Tell a record in one line: its title first, then its other values, as far as they are short and say more."""
     if not isinstance(record, dict):
         return shortened(str(record))
     told = {
-        str(k): ", ".join(map(str, v)) if isinstance(v, list) else str(v)
-        for k, v in record.items()
-        if v not in ("", None, [])
+        str(k): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in record.items() if v is not None
     }
     title = next((told.pop(name) for name in ("title", "name") if name in told), "")
-    return " · ".join([*filter(None, [title]), *(f"{name}: {shortened(value, 200)}" for name, value in told.items())])
+    parts = [title] if title else []
+    for name, value in told.items():
+        says_again = any(other != name and len(v) > 3 and v in value for other, v in told.items())  # noqa: PLR2004
+        if value and not says_again:
+            parts.append(f"{name}: {shortened(next(iter(sentences(value)), value), 200)}")
+    return " · ".join(parts)
 
 
-def passages_of(prompt: Prompt) -> list[Seen]:
-    """Return the passages in the results of the latest step; a result without passages is one."""
-    latest = [
-        m for m in prompt.results if prompt.steps and m.tool_call_id in {c["id"] for c in prompt.steps[-1].tool_calls}
-    ]
-    found: list[Seen] = []
-    for result in latest:
-        name, text = result.name or "tool", str(result.text)
-        found += read_blocks(text, name) or [Seen(name, name, text)]
-    return found
+def passages_of(result: ToolMessage) -> list[Seen]:
+    """Return the passages in a tool's result; a result without passages is one."""
+    name, text = result.name or "tool", str(result.text)
+    return read_blocks(text, name) or [Seen(name, name, text)]

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graph.intent import stem
-from graph.phrases import ARTICLES, COURTESY, FUNCTION, INTENT, KINDS, ORDINALS, PLACES, QUESTIONS, THAT, TOPIC, WHERE
+from graph.phrases import (
+    ARTICLES,
+    COURTESY,
+    FUNCTION,
+    INTENT,
+    KINDS,
+    NAMING,
+    ORDINALS,
+    PLACES,
+    QUESTIONS,
+    THAT,
+    TOPIC,
+    WHERE,
+)
 
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(
@@ -39,7 +52,7 @@ class Request:
 
     def __init__(self, text: str, explained: Collection[str] = ()) -> None:
         self.text = text.strip()
-        self._explained = _INTENT_STEMS | {stem(word) for word in explained}
+        self._explained = _INTENT_STEMS | {stem(word) for word in explained if word not in FUNCTION}
 
     @cached_property
     def words(self) -> list[Word]:
@@ -54,7 +67,10 @@ class Request:
     @cached_property
     def ordinal(self) -> int | None:
         """The place in a list that the request names, counted from 0; -1 is the last."""
-        return next((ORDINALS[w.low] for w in self.words if w.low in ORDINALS), None)
+        said = [word.low for word in self.words]
+        if said[-1:] == ["prima"] and said[-2:-1] != ["per"]:
+            return -1  # Italian for before
+        return next((ORDINALS[word] for word in said if word in ORDINALS), None)
 
     @cached_property
     def object(self) -> str:
@@ -112,11 +128,26 @@ class Request:
         at = spoken + 1
         if self._is_clause(at):
             return at + (self.words[at].low in THAT)
-        if run == len(self.words) or spoken < 0:
+        if run == len(self.words):
             return run
-        while at < run and self.words[at].low in ARTICLES and not self._after_colon(at):
+        return self._past_links(self._kind(run) or (at if spoken >= 0 else run))
+
+    def _kind(self, run: int) -> int:
+        """Return the place behind a word for the kind of thing (the paper ...) whose name follows it; else 0."""
+        for i in range(run, len(self.words) - 1):
+            if self.words[i].low in KINDS:
+                return i + 1
+            if self.words[i].start and self.words[i].text[0].isupper():
+                break
+        return 0
+
+    def _past_links(self, at: int) -> int:
+        """Skip the words that link a verb or a noun to its object."""
+        while at < len(self.words) and self.words[at].low in ARTICLES | NAMING and not self._after_colon(at):
+            if self.words[at].start and self.words[at].text[0].isupper():
+                break
             at += 1
-            if self.words[at - 1].low in THAT:
+            if self.words[at - 1].low in THAT and (at == len(self.words) or self.words[at].low not in NAMING):
                 break
         return at
 

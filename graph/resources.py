@@ -1,7 +1,7 @@
 """What a process holds once: the database, the embedding model, the memories, the toolbox."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -10,8 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from graph import tokens
 from graph.embeddings import Embedder, open_embedder
 from graph.errors import ConfigurationError
+from graph.models import OFFLINE, make_model
 from graph.settings import Settings, get_settings
-from graph.tokens import UsageRatio
+from graph.tokens import ProviderCounts
 from stores.database import Database, open_database
 from stores.manager import MemoryManager
 from stores.toolbox import Toolbox, toolbox
@@ -27,12 +28,22 @@ class Resources:
     embedder: Embedder
     manager: MemoryManager
     toolbox: Toolbox
-    usage: UsageRatio = field(default_factory=UsageRatio)
+    models: dict[str, BaseChatModel] = field(default_factory=dict)
+    """Chat models by name; one's own, and those that have been made."""
+    usage: ProviderCounts = field(default_factory=ProviderCounts)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
-    @property
-    def offline(self) -> BaseChatModel:
-        """The chat model that needs no server."""
+    def chat_model(self, name: str) -> BaseChatModel:
+        """Return the chat model of that name; made once.
+
+        Raises:
+            ConfigurationError: The name is unknown, or its provider's package is not installed.
+        """
+        if name not in self.models:
+            self.models[name] = self._offline() if name == OFFLINE else make_model(name, self.settings)
+        return self.models[name]
+
+    def _offline(self) -> BaseChatModel:
         from graph.offline import OfflineChat  # noqa: PLC0415 - only those without a model need it
 
         return OfflineChat(embedder=self.embedder, examples=lambda name: self.toolbox.get(name).examples)
@@ -66,7 +77,9 @@ def in_use(resources: Resources) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_resources(settings: Settings | None = None) -> AsyncIterator[Resources]:
+async def open_resources(
+    settings: Settings | None = None, models: Mapping[str, BaseChatModel] | None = None
+) -> AsyncIterator[Resources]:
     """Open everything, and close it in the end; one event loop, any number of turns.
 
     Raises:
@@ -81,7 +94,7 @@ async def open_resources(settings: Settings | None = None) -> AsyncIterator[Reso
     await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
     async with open_database(settings) as db:
         manager = MemoryManager(db, embedder)
-        resources = Resources(settings, db, embedder, manager, toolbox)
+        resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}))
         await ensure_space(db.dsn, embedder)
         await toolbox.sync(db, embedder)
         with in_use(resources):

@@ -58,6 +58,12 @@ class Prompt:
     results: list[ToolMessage]
     """All results of this turn; those of the latest step are the last."""
 
+    @property
+    def latest(self) -> list[ToolMessage]:
+        """The results of the latest step."""
+        called = {call["id"] for call in self.steps[-1].tool_calls} if self.steps else set()
+        return [result for result in self.results if result.tool_call_id in called]
+
     def of(self, segment: str) -> list[Seen]:
         """Return one segment's passages."""
         return [seen for seen in self.passages if seen.segment == segment]

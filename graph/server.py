@@ -1,14 +1,17 @@
 """What the LangGraph server opens and mounts beside the graph; langgraph.json names both parts."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from graph.checkpoints import open_checkpointer
 from graph.errors import ConfigurationError
 from graph.resources import get_resources, open_resources
+from graph.server_door import CheckedContext, ThreadsFromElsewhere
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -36,4 +39,8 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
 
 
-app = Starlette(lifespan=lifespan)
+_middleware = [Middleware(CheckedContext)]
+if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
+    _middleware.append(Middleware(ThreadsFromElsewhere))
+
+app = Starlette(lifespan=lifespan, middleware=_middleware)

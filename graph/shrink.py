@@ -1,23 +1,57 @@
-"""The ladder of compaction: means in the order of their cost, until the window is down to its target."""
+"""The ladder of compaction: means in the order of what they cost the reader, until the window is down to its goals."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AnyMessage, RemoveMessage
 
-from graph import compaction, prompt, prompts, tokens
+from graph import compaction, memories, prompt, prompts, results, tokens
 from graph.context import thread_of, user_of
 from graph.exchange import exchange_of, groups_of, repaired
-from graph.limits import Limits
+from graph.limits import DESCRIPTION_TOKENS, Limits
+from graph.long_texts import Long, heights
 from graph.resources import get_resources
-from graph.state import State
-from graph.window import Window
-from stores.pages import head_and_tail
+from graph.state import ContextUse, State
+from graph.steps import Steps
+from graph.window import Window, shown_question
+from stores.pages import fenced_count
 from stores.passages import Passage
 
-_POINTER_ABOVE = 120  # tokens; a shorter result costs no more than the pointer to it
 _GIVE_WAY = ("Workflow", "Entity", "Knowledge Base", "User")
 """Segments in the order in which they lose their last passages."""
+_KEEP_BEST: Mapping[str, int] = {"Knowledge Base": 1, "User": 100}
+"""Passages of a segment that stay as long as the threshold is met with them."""
+_LEAST_TEXT = 60  # tokens of a long message or result that is shown in part
+_LEAST_QUESTION = 400
+_RESULT_WEIGHT, _QUESTION_WEIGHT = 4, 8
+_LEAST_SHORT = 100  # tokens of steps put in short
+_CUTS = 3  # until what was reckoned by parts fits as a whole
+
+
+class Goals(NamedTuple):
+    """How many tokens the next call may carry, beside the reply."""
+
+    target: int
+    """Down to here by what loses nothing of this turn: pointers, summaries, passages of other memories."""
+    threshold: int
+    """Down to here by showing long messages and results by head, tail and pointer."""
+    hard: int
+    """Down to here by everything else."""
+
+
+def goals_of(limits: Limits, refused: int | None = None) -> Goals:
+    """Set the goals.
+
+    Args:
+        limits: The turn's limits.
+        refused: Tokens of a call that the provider has found too long, although we thought that it fits.
+    """
+    target, threshold, hard = limits.compact_to - limits.reserve, limits.compact_above - limits.reserve, limits.hard
+    if refused is not None:
+        target, hard = min(target, refused // 2), min(hard, refused * 3 // 4)
+    return Goals(target, min(threshold, hard), hard)
 
 
 class Ladder:
@@ -27,19 +61,19 @@ class Ladder:
         self.state = state
         self.window = window
         self.did: list[str] = []
+        self.goals = goals_of(limits, state["context"]["tokens"] if state["overflows"] else None)
         self._limits = limits
         self._thread = thread_of(runtime)
         self._manager = get_resources().manager.for_user(user_of(runtime))
         self._exchange: list[AnyMessage] = repaired(exchange_of(state))
-        self._target = limits.compact_to - limits.reserve
-        if state["overflows"]:
-            # The provider's window is smaller than we think: half of what it refused is a safe guess.
-            self._target = min(self._target, self.tokens() // 2)
+
+    def use(self) -> ContextUse:
+        """Measure the next call as it stands now."""
+        return prompt.measure({**self.state, "messages": [*self._exchange]}, self.window, self._limits)
 
     def tokens(self) -> int:
         """Count the next call as it stands now."""
-        use = prompt.measure({**self.state, "messages": [*self._exchange]}, self.window, self._limits)
-        return use["tokens"]
+        return self.use()["tokens"]
 
     def changed_messages(self) -> list[AnyMessage | RemoveMessage]:
         """Return what the state's messages need: the exchange as it is now, in place of what it was."""
@@ -50,144 +84,184 @@ class Ladder:
         return [*(RemoveMessage(id=m.id) for m in was if m.id and m.id not in kept), *self._exchange]
 
     async def run(self) -> None:
-        """Take step after step until the target is reached."""
-        steps: list[Callable[[], Awaitable[None]]] = [
-            self._point_at_old_results,
-            self._shorten_exchange,
-            self._summarise_turns,
-            self._let_segments_give_way,
-            self._cut_passages,
-            self._cut_latest_results,
+        """Take step after step, each only if its goal is not reached yet."""
+        target, threshold, hard = self.goals
+        steps: list[tuple[int, Callable[[int], Awaitable[None]]]] = [
+            (target, self._point_at_old_results),
+            (target, self._put_old_steps_in_short),
+            (threshold, self._keep_results_to_half),
+            (target, self._summarise_old_turns),
+            (target, self._let_the_weaker_give_way),
+            (threshold, self._let_all_give_way),
+            (threshold, self._cut_long_ones),
+            (hard, self._cut_question_too),
+            (hard, self._take_back_pages),
+            (hard, self._put_all_steps_in_short),
+            (hard, self._summarise_latest_turns),
+            (hard, self._cut_question_too),
         ]
-        for step in steps:
-            if self.tokens() <= self._target:
-                return
-            await step()
+        for goal, step in steps:
+            if self.tokens() > goal:
+                await step(goal)
 
-    async def _point_at_old_results(self) -> None:
+    # The exchange
+
+    async def _point_at_old_results(self, _: int) -> None:
         """Put pointers for the results of all steps but the latest."""
-        groups = groups_of(self._exchange)
-        old = {m.id for group in groups[:-1] for m in group}
-        changed = [self._pointer(m) if m.id in old and isinstance(m, ToolMessage) else m for m in self._exchange]
-        pointed = sum(a is not b for a, b in zip(changed, self._exchange, strict=True))
-        if pointed:
-            self._exchange = changed
-            self.did.append(f"{pointed} tool results became pointers")
+        self._exchange_becomes(results.with_pointers(self._exchange, self._limits), "old tool results became pointers")
 
-    def _pointer(self, message: ToolMessage, keep: int = 40) -> ToolMessage:
-        text, log_id = tokens.text_of(message), (message.artifact or {}).get("log_id")
-        size = self._limits.count(text)
-        if not log_id or size <= max(_POINTER_ABOVE, keep):
-            return message
-        note = prompts.POINTER.format(log_id=log_id, tokens=message.artifact["tokens"])
-        return message.model_copy(
-            update={"content": head_and_tail(text, keep + self._limits.count(note), self._limits.count, note)}
-        )
+    async def _take_back_pages(self, goal: int) -> None:
+        """Take back pages that were read in one step and are too much together, the last ones first."""
+        for page in reversed(results.results_in(self._exchange, pages=True)):
+            if self.tokens() <= goal:
+                return
+            self._exchange_becomes(results.without_page(self._exchange, page), "page was taken back")
 
-    async def _shorten_exchange(self) -> None:
-        """Put all steps but the latest in a line each; their outputs are in the tool log."""
+    def _exchange_becomes(self, exchange: list[AnyMessage], what: str) -> None:
+        number = sum(a is not b for a, b in zip(exchange, self._exchange, strict=True))
+        if number:
+            self._exchange = exchange
+            self.did.append(f"{number} {what}")
+
+    async def _put_old_steps_in_short(self, _: int) -> None:
+        await self._put_in_short(len(groups_of(self._exchange)) - 1, self._limits.page)
+
+    async def _put_all_steps_in_short(self, goal: int) -> None:
+        use = self.use()
+        room = goal - (use["tokens"] - use["segments"]["exchange"])
+        await self._put_in_short(len(groups_of(self._exchange)), max(_LEAST_SHORT, room))
+
+    async def _put_in_short(self, number: int, room: int) -> None:
+        """Put the first steps in short, if that is shorter; their outputs are in the tool log."""
         groups = groups_of(self._exchange)
-        if len(groups) < 3:
+        old, later = groups[:number], [m for group in groups[number:] for m in group]
+        if not old:
             return
-        lines = [line for group in groups[:-1] for line in _lines_of(group)]
-        first = groups[0][0]
-        short = AIMessage(prompts.EARLIER_STEPS.format(lines="\n".join(lines)), id=first.id)
-        self._exchange = [short, *groups[-1]]
-        self.did.append(f"{len(groups) - 1} steps were put in short")
+        short = await Steps(old, self._manager, self.state["run_id"]).in_short(self._limits, room, self._patience())
+        before = tokens.count_messages([m for group in old for m in group], self._limits.encoding)
+        if tokens.count_message(short, self._limits.encoding) < before:
+            self._exchange = [short, *later]
+            self.did.append(f"{number} steps were put in short")
 
-    async def _summarise_turns(self) -> None:
+    def _patience(self) -> float:
+        """Return the seconds that a model may take for a summary: never more than half of what is left of the turn."""
+        left = self.state["started_at"] + self._limits.deadline_seconds - time.time()
+        return max(0.0, left / 2)
+
+    # The conversation
+
+    async def _summarise_old_turns(self, goal: int) -> None:
         """Put the oldest turns under a summary, as many as it takes; the latest stay."""
-        passages = self.window.segment("Conversation").passages
-        turns = compaction.turns_of(passages)
-        old = turns[: max(0, len(turns) - self._limits.keep_turns)]
-        excess, chosen = self.tokens() - self._target, []
-        for turn in old:
-            if excess <= 0:
-                break
-            chosen += turn
-            excess -= sum(self._limits.count(p.text) for p in turn)
-        if not chosen:
-            return
-        made = await compaction.cover(self._manager, self._thread, chosen, self._limits)
-        folded = await compaction.fold(self._manager, self._thread, self._limits)
-        if made is None:
-            # Another process has compacted this thread meanwhile: what it left is read again.
-            self.did.append("the thread was compacted elsewhere")
-            left = await self._manager.read_conversational_memory(self._thread, but=prompt.question_of(self.state))
-        else:
-            gone = {p.id for p in chosen}
-            left = [p for p in passages if p.id not in gone]
-            self.did.append(f"{made.covered} messages under summary {made.summary_id}")
-        if folded:
-            self.did.append(f"{folded.covered} summaries under summary {folded.summary_id}")
-        self.window = self.window.with_passages("Conversation", tuple(left), "older turns are under Summary Memory")
-        summaries = await self._manager.read_summary_context(self._thread)
-        self.window = self.window.with_passages("Summary", tuple(summaries))
+        await self._summarise_turns(goal, self._limits.keep_turns)
 
-    async def _let_segments_give_way(self) -> None:
-        """Drop the last passages of the other segments, one at a time, the least important segment first."""
-        dropped = 0
+    async def _summarise_latest_turns(self, goal: int) -> None:
+        """Summarise even turns that are to be kept, where more are to be kept than there is room for."""
+        await self._summarise_turns(goal, 0)
+
+    async def _summarise_turns(self, goal: int, keep: int) -> None:
+        chosen = self._worth_summarising(goal, keep)
+        many = len(self.window.segment("Summary").passages) > self._limits.most_summaries
+        if not chosen and not many:
+            return
+        asked = prompt.question_of(self.state)
+        if chosen:
+            stored = await self._manager.read_conversational_memory(self._thread, but=asked)
+            whole = [p for p in stored if p.id in chosen]  # the window may show a part of them
+            covered = await compaction.cover(self._manager, self._thread, whole, self._limits, seconds=self._patience())
+            self.did.append(str(covered) if covered else "the thread was compacted elsewhere")
+            left = await self._manager.read_conversational_memory(self._thread, but=asked)
+            self._show("Conversation", left, "older turns are under Summary Memory")
+        folded = await compaction.fold(self._manager, self._thread, self._limits, seconds=self._patience())
+        self.did += map(str, folded)
+        self._show("Summary", await self._manager.read_summary_context(self._thread))
+
+    def _worth_summarising(self, goal: int, keep: int) -> set[str]:
+        """Choose messages from the oldest turn on, until the goal is met; none if their summary costs as much."""
+        turns = compaction.turns_of(self.window.segment("Conversation").passages)
+        chosen: set[str] = set()
+        excess, gained = self.tokens() - goal, -DESCRIPTION_TOKENS
+        for turn in turns[: max(0, len(turns) - keep)]:
+            if gained >= excess:
+                break
+            chosen |= {p.id for p in turn}
+            gained += sum(self._limits.count(p.render(1)) for p in turn)
+        return chosen if gained > 0 else set()
+
+    def _show(self, name: str, passages: Sequence[Passage], empty: str | None = None) -> None:
+        shown = memories.segment(name, list(passages), self._limits).passages
+        self.window = self.window.with_passages(name, shown, empty)
+
+    # Other memories
+
+    async def _let_the_weaker_give_way(self, goal: int) -> None:
+        """Drop the last passages of the other segments, the least important segment first; the best ones stay."""
+        self._give_way(goal, _KEEP_BEST)
+
+    async def _let_all_give_way(self, goal: int) -> None:
+        self._give_way(goal, {})
+
+    def _give_way(self, goal: int, keep: Mapping[str, int]) -> None:
+        excess, dropped = self.tokens() - goal, 0
         for name in _GIVE_WAY:
             passages = self.window.segment(name).passages
-            while passages and self.tokens() > self._target:
-                passages, dropped = passages[:-1], dropped + 1
-                self.window = self.window.with_passages(name, passages, "left out: the window is full")
+            kept = len(passages)
+            while kept > keep.get(name, 0) and excess > 0:
+                kept -= 1
+                excess -= self._limits.count(passages[kept].render(kept + 1)) + 1
+            if kept < len(passages):
+                dropped += len(passages) - kept
+                self.window = self.window.with_passages(name, passages[:kept], "left out: the window is full")
         if dropped:
             self.did.append(f"{dropped} passages gave way")
 
-    async def _cut_passages(self) -> None:
-        """Show long messages, and at last the question, as head, tail and pointer; they are stored whole."""
-        room = max(200, (self._target - self.tokens()) + self._conversation_tokens())
-        passages = self.window.segment("Conversation").passages
-        if passages:
-            each = max(60, room // len(passages))
-            cut = tuple(self._cut(p, each) for p in passages)
-            if cut != passages:
-                self.window = self.window.with_passages("Conversation", cut)
-                self.did.append("long messages are shown by head, tail and pointer")
-        size, excess = self._limits.count(self.window.question), self.tokens() - self._target
-        question_id = prompt.question_of(self.state)
-        if excess > 0 and size > 400 and question_id:
-            note = prompts.MESSAGE_POINTER.format(message_id=question_id)
-            question = head_and_tail(self.window.question, max(400, size - excess), self._limits.count, note)
-            self.window = Window(question, self.window.segments)
-            self.did.append("the question is shown by head, tail and pointer")
+    # What is long
 
-    def _conversation_tokens(self) -> int:
-        return sum(self._limits.count(p.text) for p in self.window.segment("Conversation").passages)
+    async def _keep_results_to_half(self, goal: int) -> None:
+        """Keep the latest results to half of what there is for them and for memory."""
+        sizes = sum(self._limits.count(tokens.text_of(m)) for m in results.results_in(self._exchange, pages=False))
+        parts = self.use()["segments"]
+        fixed = parts["system"] + parts["tools"] + parts["question"] + parts["exchange"] - sizes
+        if sizes > (half := max(0, (goal - fixed) // 2)):
+            self._cut(self.tokens() - sizes + half, conversation=False)
 
-    def _cut(self, passage: Passage, room: int) -> Passage:
-        if self._limits.count(passage.text) <= room:
-            return passage
+    async def _cut_long_ones(self, goal: int) -> None:
+        """Show long messages of the conversation and long results by head, tail and pointer."""
+        self._cut(goal)
+
+    async def _cut_question_too(self, goal: int) -> None:
+        """Show even the question by head, tail and pointer: it alone is too large for the window."""
+        self._cut(goal, question=True)
+
+    def _cut(self, goal: int, *, conversation: bool = True, question: bool = False) -> None:
+        passages = self.window.segment("Conversation").passages if conversation else ()
+        shown = [(m, note) for m in results.results_in(self._exchange, pages=False) if (note := results.note_of(m))]
+        texts = [self._long_message(p) for p in passages]
+        texts += [Long(tokens.text_of(m), n, self._limits.count, _LEAST_TEXT, _RESULT_WEIGHT) for m, n in shown]
+        texts += [self._long_question(asked)] if question and (asked := prompt.question_of(self.state)) else []
+        room = goal - self.tokens() + sum(text.size for text in texts)
+        window, exchange, cut = self.window, self._exchange, 0
+        for _ in range(_CUTS):
+            new = [text.cut(height) for text, height in zip(texts, heights(texts, room), strict=True)]
+            cut = sum(a != b.text for a, b in zip(new, texts, strict=True))
+            messages, rest = new[: len(passages)], new[len(passages) :]
+            self._exchange = results.with_texts(exchange, {id(m): t for (m, _), t in zip(shown, rest, strict=False)})
+            self.window = replace(window, question=rest[len(shown)]) if len(rest) > len(shown) else window
+            if passages:
+                left = tuple(replace(p, text=t) for p, t in zip(passages, messages, strict=True))
+                self.window = self.window.with_passages("Conversation", left)
+            if (over := self.tokens() - goal) <= 0:
+                break
+            room -= over
+        if cut:
+            self.did.append(f"{cut} long texts are shown by head, tail and pointer")
+
+    def _long_message(self, passage: Passage) -> Long:
         note = prompts.MESSAGE_POINTER.format(message_id=passage.id)
-        return Passage(passage.id, passage.head, head_and_tail(passage.text, room, self._limits.count, note))
+        return Long(passage.text, note, fenced_count(self._limits.count), _LEAST_TEXT)
 
-    async def _cut_latest_results(self) -> None:
-        """Cut the latest results to what room there is."""
-        results = [m for m in self._exchange if isinstance(m, ToolMessage)]
-        if not results:
-            return
-        excess = self.tokens() - self._target
-        room = max(
-            _POINTER_ABOVE, (sum(self._limits.count(tokens.text_of(m)) for m in results) - excess) // len(results)
+    def _long_question(self, asked: Any) -> Long:
+        note = prompts.MESSAGE_POINTER.format(message_id=asked)
+        floor = min(_LEAST_QUESTION, self._limits.window // 10)
+        return Long(
+            self.window.question, note, lambda t: self._limits.count(shown_question(t)), floor, _QUESTION_WEIGHT
         )
-        changed = [self._pointer(m, room) if isinstance(m, ToolMessage) else m for m in self._exchange]
-        if any(a is not b for a, b in zip(changed, self._exchange, strict=True)):
-            self._exchange = changed
-            self.did.append("the latest tool results are shown by head, tail and pointer")
-
-
-def _lines_of(group: list[AnyMessage]) -> list[str]:
-    """Say what one step did: what the model said, and each call with its log id."""
-    first = group[0]
-    if not isinstance(first, AIMessage):
-        return []
-    said = [f"> {' '.join(tokens.text_of(first).split())[:200]}"] if tokens.text_of(first) else []
-    by_id = {m.tool_call_id: m for m in group if isinstance(m, ToolMessage)}
-    for call in first.tool_calls:
-        result = by_id.get(call["id"] or "")
-        log_id = (result.artifact or {}).get("log_id", "none") if result else "none"
-        said.append(
-            f"> {call['name']}({', '.join(call['args'])}): {result.status if result else 'no result'}, log_id {log_id}"
-        )
-    return said

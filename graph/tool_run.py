@@ -16,9 +16,10 @@ from graph.errors import RicordoError
 from graph.limits import limits_of
 from graph.resources import get_resources
 from graph.state import State, ToolCallRecord
-from stores.conversation import Row
+from stores.conversation import Row, thread_key
 from stores.pages import head_and_tail
 from stores.text import clean
+from stores.tool_log import LoggedCall
 from stores.toolbox import RegisteredTool
 
 _log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class ToolRun:
     def __init__(self, state: State, runtime: Any, reply: AIMessage) -> None:
         self._resources = get_resources()
         self._manager = self._resources.manager.for_user(user_of(runtime))
-        self._thread = thread_of(runtime)
+        self._thread_id = thread_key(self._manager.user_id, thread_of(runtime))
         self._run_id = state["run_id"]
         self._step = state["iterations"]
         self._said = tokens.text_of(reply)
@@ -50,14 +51,17 @@ class ToolRun:
         Raises:
             DatabaseError: The log cannot be written; a tool with a side effect has not been run then.
         """
-        log_id, before = await self._manager.begin_tool_call(self._thread, self._run_id, self._step, call, self._said)
+        logged = LoggedCall(
+            self._thread_id, self._run_id, self._step, call["id"] or "", call["name"], call["args"], self._said
+        )
+        before = await self._manager.begin_tool_call(logged) if self._has_effect(call["name"]) else None
         if error is not None:
             status, output = "error", error
         elif before is not None:
             status, output = _what_became_of(before)
         else:
             status, output = await self._run(call)
-        await self._manager.write_tool_log(log_id, status, output)
+        log_id = await self._manager.write_tool_log(logged, status, output)
         return ToolCallRecord(name=call["name"], status=status, log_id=str(log_id)), self._message(
             call, log_id, status, output
         )
@@ -75,10 +79,7 @@ class ToolRun:
         except TimeoutError:
             if not clock.expired():
                 raise
-            return (
-                "error",
-                f"The tool '{name}' was stopped after {seconds:.0f} seconds. Try less at once, or another tool.",
-            )
+            return "error", f"'{name}' was stopped after {seconds:.0f} seconds. Try less at once, or another tool."
 
     def _message(self, call: ToolCall, log_id: UUID, status: str, output: str) -> ToolMessage:
         size = self._limits.count(output)
@@ -93,6 +94,11 @@ class ToolRun:
             status="success" if status == "success" else "error",
             artifact={"log_id": str(log_id), "tokens": size},
         )
+
+    def _has_effect(self, name: str) -> bool:
+        """Tell whether a call must be noted before it runs, so that it is never run twice."""
+        toolbox = self._resources.toolbox
+        return name in toolbox and toolbox.get(name).side_effect
 
     def _pages(self, name: str) -> bool:
         """Tell whether a tool pages its own output, which is then never cut again."""

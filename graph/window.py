@@ -24,6 +24,14 @@ INTROS = {
 """The segments, in their order in the window, with what each holds and how to use it."""
 
 
+_FRAME = 4  # tokens of the message around the text
+
+
+def shown_question(text: str) -> str:
+    """Return the question under its heading; what looks like a heading in it is escaped."""
+    return "# Question\n" + _HEADING.sub(r"\1\\#", text)
+
+
 @dataclass(frozen=True)
 class Segment:
     """One memory's part of the window."""
@@ -49,8 +57,7 @@ class Window:
 
     def render(self) -> str:
         """Return the text of the user message."""
-        question = _HEADING.sub(r"\1\\#", self.question)
-        return "\n\n".join([f"# Question\n{question}", *(self.segment(name).render() for name in INTROS)])
+        return "\n\n".join([shown_question(self.question), *(self.segment(name).render() for name in INTROS)])
 
     def segment(self, name: str) -> Segment:
         """Return a segment by its name; an empty one if it was not filled."""
@@ -63,5 +70,5 @@ class Window:
 
     def counts(self, encoding: str = "o200k_base") -> dict[str, int]:
         """Count the tokens of the question and of every segment."""
-        sizes = {"question": tokens.count(self.question, encoding) + 4}
-        return sizes | {name: tokens.count(self.segment(name).render(), encoding) for name in INTROS}
+        sizes = {"question": tokens.count(shown_question(self.question), encoding) + _FRAME}
+        return sizes | {name: tokens.count(self.segment(name).render(), encoding) + 1 for name in INTROS}

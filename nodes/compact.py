@@ -16,7 +16,8 @@ async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
 
     Old tool results become pointers first, since that needs no model; then the exchange is put in short, then the
     oldest turns are summarised, then the other segments give way by rank, and what is still too large is shown as its
-    head, its tail and a pointer. The question and whole tool-call groups always stay.
+    head, its tail and a pointer. What the pass did is told; a pass that misses the threshold is not made again before
+    the model is asked.
     """
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
@@ -29,5 +30,5 @@ async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
         "window": ladder.window,
         "messages": ladder.changed_messages(),
         "compactions": [*state.get("compactions", []), did],
-        "exhausted": after >= before,
+        "exhausted": after > ladder.goals.threshold,
     }

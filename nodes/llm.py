@@ -9,9 +9,8 @@ from langgraph.runtime import Runtime
 from graph import prompt, prompts
 from graph.asking import ask
 from graph.context import Context
-from graph.errors import ContextOverflowError, ModelError
+from graph.errors import ConfigurationError, ContextOverflowError, ModelError
 from graph.limits import limits_of
-from graph.models import chat_model
 from graph.resources import get_resources
 from graph.state import State, StateUpdate
 from graph.timing import timed
@@ -41,8 +40,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     left = state["started_at"] + limits.deadline_seconds - time.time()
     try:
         async with asyncio.timeout(max(0.0, left)) as clock:
-            model = chat_model(limits.model, resources.settings)
-            reply = await ask(model, limits.model, messages, prompt.schemas_of(offered))
+            reply = await ask(resources.chat_model(limits.model), limits.model, messages, prompt.schemas_of(offered))
     except TimeoutError:
         if not clock.expired():
             raise
@@ -51,7 +49,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         if state["overflows"] >= _OVERFLOWS:
             return update | {"stop_reason": "error", "error": str(error)}
         return update | {"overflows": state["overflows"] + 1, "iterations": state["iterations"]}
-    except ModelError as error:
+    except (ModelError, ConfigurationError) as error:
         return update | {"stop_reason": "error", "error": str(error)}
     if reply.usage_metadata:
         resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])

@@ -70,9 +70,10 @@ rm -f $stamp
 
 # Settings of a user's own pip that would send the packages elsewhere.
 export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+export PYTHONWARNINGS=ignore # setuptools warns of every editable installation
 unset PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PYTHONPATH PYTHONHOME
 
-say "Installing Ricordo's packages: about a minute the first time."
+say "Installing Ricordo's packages: the first time this takes a minute or two."
 $venv/bin/python -m pip install --quiet --constraint constraints.txt pip
 $venv/bin/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt \
     --group dev --editable .

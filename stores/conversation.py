@@ -32,7 +32,7 @@ async def claim_thread(conn: Connection, user_id: str, thread_id: UUID, name: st
         "INSERT INTO threads (thread_id, user_id, name) VALUES (%s, %s, %s) ON CONFLICT (thread_id) DO NOTHING",
         (thread_id, user_id, name),
     )
-    owned = await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (thread_id,))
+    owned = await conn.execute("SELECT FROM threads WHERE thread_id = %s", (thread_id,))
     if owned.rowcount != 1:
         raise ThreadOwnerError(
             f"Thread '{name}' belongs to another user, so '{user_id}' can neither read nor continue it. "
@@ -67,6 +67,7 @@ async def add(
         "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
         (message_id, user_id, thread_id, run_id, role, content, count),
     )
+    await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (thread_id,))
     return added.rowcount == 1
 
 
@@ -92,21 +93,11 @@ async def mark_summarised(conn: Connection, thread_id: UUID, summary_id: UUID, i
     Returns:
         False if another compaction has covered one of them meanwhile; the caller then rolls back.
     """
-    await conn.execute("SELECT 1 FROM threads WHERE thread_id = %s FOR UPDATE", (thread_id,))
     marked = await conn.execute(
         "UPDATE messages SET summary_id = %s WHERE thread_id = %s AND id = ANY(%s) AND summary_id IS NULL",
         (summary_id, thread_id, list(ids)),
     )
     return marked.rowcount == len(ids)
-
-
-async def covered_messages(conn: Connection, summary_ids: Sequence[UUID]) -> list[Row]:
-    """Read the messages under some summaries, oldest first."""
-    cursor = await conn.execute(
-        "SELECT id, seq, role, content, created_at FROM messages WHERE summary_id = ANY(%s) ORDER BY seq",
-        (list(summary_ids),),
-    )
-    return await cursor.fetchall()
 
 
 def passage(row: Row) -> Passage:

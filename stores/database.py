@@ -23,7 +23,7 @@ EVERYONE = "*"
 _USER_ID_LENGTH = 256
 _WAIT_SECONDS = 10
 # Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without.
-_ENTER = (
+ENTER = (
     "SELECT set_config('role', %s, true), set_config('app.user_id', %s, true), "
     # Without it, an index scan that is filtered by user comes back short.
     "set_config('hnsw.iterative_scan', 'relaxed_order', true)"
@@ -89,7 +89,7 @@ class Database:
                 f"A user id has 1 to {_USER_ID_LENGTH} characters, none of them NUL or half of a surrogate pair; "
                 f"{user_id[:40]!r}, of {len(user_id)}, is none. Choose another one."
             )
-        async with self._begin(_ENTER, [APP_ROLE, user_id]) as conn:
+        async with self._begin(ENTER, [APP_ROLE, user_id]) as conn:
             yield conn
 
     @asynccontextmanager
@@ -148,7 +148,7 @@ async def open_database(settings: "Settings") -> AsyncIterator[Database]:
         async with Database.open(dsn) as database:
             yield database
         return
-    server = EmbeddedPostgres(settings.home)
+    server = await asyncio.to_thread(EmbeddedPostgres, settings.home)
 
     async def start() -> str:
         return await asyncio.to_thread(server.start)

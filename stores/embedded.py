@@ -145,7 +145,7 @@ class EmbeddedPostgres:
         """Start a watcher, unless one is there; before the server, so that no server is ever without."""
         descriptor = self._try_lock("watcher.lock")
         if descriptor is not None:
-            spawn_watcher(self._data, self._root / "clients.lock", self._idle_seconds, descriptor)
+            spawn_watcher(self._root, self._idle_seconds, descriptor)
             os.close(descriptor)
 
     def _announced(self) -> Path | None:
@@ -180,7 +180,7 @@ class EmbeddedPostgres:
             folder = self._data if self._data.exists() else self._empty_folder()
             identity, version = choose_identity(bin_folder, folder, sockets)
             if folder != self._data:
-                create_cluster(identity, bin_folder, folder)
+                create_cluster(identity, bin_folder, folder, lock=alone)
                 folder.rename(self._data)
             self._check_version(version)
             self._clear_traces(sockets)

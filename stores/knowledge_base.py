@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 """Called with the chunks embedded so far and all of them."""
 Change = Literal["new", "unchanged", "replaced"]
 
-_EMBED_AT_ONCE = 32
+_EMBED_AT_ONCE = 16
 """Chunks between two reports of progress."""
 _SHOWN = 120
 """Characters of a title or a section in a passage's head."""

@@ -10,16 +10,18 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
+from functools import lru_cache
 
 import Stemmer
 
-K1 = 1.2
+K1 = 0.9
 """BM25: how soon a repeated word stops to add to the score."""
-B = 0.75
+B = 0.4
 """BM25: how much a long unit is held back."""
 
 _LONGEST = 40
-"""Characters of a term; a longer word (base64, a hash) keeps its head and a digest, so that an index row stays small."""
+"""Characters of a term; a longer word (base64, a hash) keeps its head and a digest: an index row is small."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\u0e00-\u0e7f"
 """Scripts written without spaces between words, and Hangul, whose words carry their particles."""
@@ -29,25 +31,50 @@ _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CLITIC = re.compile(r"(?<=[^\W_])['\u2019](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
 
-_STOP = frozenset(
-    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "could", "couldn", "d", "did", "didn", "do", "does", "doesn", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "hadn", "has", "hasn", "have", "haven", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "itself", "just", "ll", "m", "me", "more", "most", "my", "myself", "no", "nor", "not", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same", "shall", "she", "should", "shouldn", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "ve", "very", "was", "wasn", "we", "were", "weren", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "won", "would", "wouldn", "you", "your", "yours", "yourself", "yourselves"]
+_STOP_WORDS = """
+    a about after again all also am an and any are aren as at be because been before being between both but by can
+    cannot could couldn d did didn do does doesn doing don down during each few for from further had hadn has hasn have
+    haven having he her here hers herself him himself his how i if in into is isn it its itself just ll m me more most
+    my myself no nor not of off on once only or other our ours ourselves out over own re s same shall she should
+    shouldn so some such t than that the their theirs them themselves then there these they this those through to too
+    under until up us ve very was wasn we were weren what when where which while who whom whose why will with won would
+    wouldn you your yours yourself yourselves"""
+_STOP = frozenset(_STOP_WORDS.split())
+
+# Not strftime, which speaks the locale's language.
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 )
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 _stemmer = threading.local()
 
 
-def _stem(word: str) -> str:
+@lru_cache(maxsize=2**16)
+def _term(word: str) -> str | None:
+    """Fold and stem a word; None for a function word."""
+    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word.casefold())))
+    if not folded or folded in _STOP:
+        return None
     # A stemmer keeps a buffer and must not be shared between threads.
     if not hasattr(_stemmer, "english"):
         _stemmer.english = Stemmer.Stemmer("english")
-    return str(_stemmer.english.stemWord(word))
-
-
-def _bounded(term: str) -> str:
+    term = str(_stemmer.english.stemWord(folded))
     if len(term) <= _LONGEST:
         return term
     digest = hashlib.blake2b(term.encode(), digest_size=6).hexdigest()
-    return f"{term[: _LONGEST - 13]}~{digest}"
+    return f"{term[: _LONGEST - len(digest) - 1]}~{digest}"
 
 
 def _split(text: str) -> Iterator[str]:
@@ -57,9 +84,10 @@ def _split(text: str) -> Iterator[str]:
             yield from (run[i : i + 2] for i in range(max(len(run) - 1, 1)))
             continue
         for part in _CAMEL.split(match["word"]):
-            word = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part.casefold())))
-            if word and word not in _STOP:
-                yield _bounded(_stem(word))
+            # The cache is for the words of a language, not for whatever is pasted.
+            term = _term(part) if len(part) <= _LONGEST else _term.__wrapped__(part)
+            if term is not None:
+                yield term
 
 
 def terms(text: str) -> Counter[str]:
@@ -78,3 +106,12 @@ def terms(text: str) -> Counter[str]:
     ['get', 'name', 'run', 'user', '京都', '東京']
     """
     return Counter(_split(text))
+
+
+def date_words(day: date) -> str:
+    """Write a day in the words that people ask for it with.
+
+    >>> date_words(date(2023, 5, 7))
+    '7 May 2023, Sunday'
+    """
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}, {_DAYS[day.weekday()]}"

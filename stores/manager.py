@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
+from psycopg import Rollback
+
 from graph import tokens
 from graph.embeddings import Embedder
 from graph.errors import InputError, NotFoundError
@@ -12,9 +14,10 @@ from stores.conversation import Row, thread_key
 from stores.database import Database
 from stores.entity import Entity
 from stores.knowledge_base import KnowledgeBase
-from stores.passages import Passage, stamp
+from stores.passages import Passage
 from stores.summary import NewSummary
-from stores.text import clean, make_id, parse_id
+from stores.text import clean, parse_id
+from stores.tool_log import LoggedCall
 from stores.toolbox import toolbox
 from stores.turn import Turn
 from stores.vectors import Hit, Prepared, Query, Unit, VectorMemory, make_query
@@ -163,15 +166,7 @@ class MemoryManager:
 
     async def read_summary_context(self, thread_id: str) -> list[Passage]:
         """Read the one-line descriptions of a thread's summaries, oldest first."""
-        rows = await self.summaries(thread_id)
-        return [
-            Passage(
-                str(row["id"]),
-                f"id={row['id']} date={stamp(row['created_at'])} covers={row['covers']}",
-                row["description"],
-            )
-            for row in rows
-        ]
+        return [summary.passage(row) for row in await self.summaries(thread_id)]
 
     async def read_summary_memory(
         self, summary_id: str, page: int = 1, *, budget: int = _PAGE, count: pages.Count = tokens.count
@@ -189,16 +184,12 @@ class MemoryManager:
         """
         key = parse_id(summary_id, "summary")
         async with self.db.transaction(self.user_id) as conn:
-            rows = await summary.originals(conn, key)
-            if rows is None and (row := await conversation.message(conn, key)):
-                rows = [row]
-        if not rows:
+            parts = await summary.parts(conn, key)
+            if not parts and (row := await conversation.message(conn, key)):
+                parts = [pages.Part([conversation.passage(row)])]
+        if not parts:
             raise NotFoundError(f"There is no summary '{summary_id}'. The ids stand in the Summary Memory segment.")
-        laid_out = pages.paginate([conversation.passage(row) for row in rows], budget, count)
-        if not 1 <= page <= len(laid_out):
-            raise NotFoundError(f"Summary {summary_id} has pages 1 to {len(laid_out)}, not {page}.")
-        more = f"; the next: expand_summary(summary_id='{summary_id}', page={page + 1})" if page < len(laid_out) else ""
-        return f"Original messages of {summary_id}, page {page} of {len(laid_out)}{more}\n{laid_out[page - 1]}"
+        return pages.one_of(parts, summary_id, page, budget, count)
 
     async def write_summary(self, new: NewSummary) -> bool:
         """Store a summary and mark what it covers, at once.
@@ -210,57 +201,66 @@ class MemoryManager:
         async with self.db.transaction(self.user_id) as conn:
             if await summary.store(conn, self.summary, self.user_id, new, prepared):
                 return True
-            await conn.rollback()
-            return False
+            raise Rollback
+        return False
 
     # Tool log
 
-    async def write_tool_log(self, log_id: UUID, status: str, output: str) -> None:
-        """Store the outcome of a call that `begin_tool_call` noted; the first outcome stands."""
-        output = clean(output)
-        async with self.db.transaction(self.user_id) as conn:
-            await tool_log.finish(conn, log_id, status, output, tokens.count(output))
-
-    async def begin_tool_call(
-        self, thread_id: str, run_id: str, step: int, call: Mapping[str, Any], said: str
-    ) -> tuple[UUID, Row | None]:
-        """Note that a tool call starts.
+    async def begin_tool_call(self, call: LoggedCall) -> Row | None:
+        """Note that a tool call with a side effect starts.
 
         Returns:
-            The log entry's id, and the entry itself if the call was begun before (by a process that died).
+            None, or the entry if the call was begun before, by a process that died.
         """
-        key = thread_key(self.user_id, thread_id)
-        log_id = make_id("tool", key, run_id, step, call["id"], call["name"])
         async with self.db.transaction(self.user_id) as conn:
-            before = await tool_log.begin(
-                conn,
-                log_id=log_id,
-                user_id=self.user_id,
-                thread_id=key,
-                run_id=run_id,
-                step=step,
-                call_id=call["id"],
-                tool=call["name"],
-                args=call["args"],
-                said=said,
-            )
-        return log_id, before
+            return await tool_log.begin(conn, self.user_id, call)
+
+    async def write_tool_log(self, call: LoggedCall, status: str, output: str) -> UUID:
+        """Store a call with its whole output; the first outcome stands.
+
+        Args:
+            call: The call, begun before or not.
+            status: `success`, `error` or `interrupted`.
+            output: The text.
+
+        Returns:
+            The entry's id.
+        """
+        output = clean(output)
+        count = tokens.count(output)
+        async with self.db.transaction(self.user_id) as conn:
+            await tool_log.begin(conn, self.user_id, call)
+            await tool_log.finish(conn, call.id, status, output, count)
+        return call.id
 
     async def read_tool_log(
         self, log_id: str, offset: int = 0, *, budget: int = _PAGE, count: pages.Count = tokens.count
     ) -> str:
         """Read a tool call's output from a character on, as much as fits.
 
+        Args:
+            log_id: The id of an entry; that of a turn gives the list of its calls with their arguments.
+            offset: The character to begin with.
+            budget: Tokens of a page.
+            count: Counts tokens as the reader's model does.
+
         Raises:
             NotFoundError: This user has no such entry, or it ends before the offset.
         """
+        key = parse_id(log_id, "tool log entry")
         async with self.db.transaction(self.user_id) as conn:
-            row = await tool_log.read(conn, parse_id(log_id, "tool log entry"))
+            row = await tool_log.read(conn, key) or await tool_log.account(conn, key)
         if row is None:
             raise NotFoundError(
                 f"There is no tool log entry '{log_id}'. The ids stand in the pointers of tool results."
             )
         return tool_log.page(row, offset, budget, count)
+
+    async def tool_outputs(self, log_ids: Sequence[str]) -> list[Row]:
+        """Read some log entries, whole, in their order."""
+        keys = [parse_id(log_id, "tool log entry") for log_id in log_ids]
+        async with self.db.transaction(self.user_id) as conn:
+            return await tool_log.outputs(conn, keys)
 
     async def tool_calls(self, thread_id: str, run_id: str) -> list[Row]:
         """Read a turn's log entries without their outputs, in order."""

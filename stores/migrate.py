@@ -5,8 +5,7 @@ When nothing is to be done, that costs one connection and one query.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import importlib
 from importlib import metadata, resources
 
 import psycopg
@@ -34,15 +33,15 @@ async def migrate(dsn: str) -> None:
         ConfigurationError: The address is malformed.
         DatabaseError: The server cannot be reached, lacks pgvector or refuses what we need; or the schema is not ours.
     """
-    scripts = _scripts()
+    scripts = await asyncio.to_thread(_scripts)
     async with await connect(dsn) as conn:
         try:
             if _pending(scripts, await _applied(conn)):
-                async with _locked(conn):
-                    await _bring_up_to_date(conn, scripts)
+                await _lock(conn)
+                await _bring_up_to_date(conn, scripts)
         except psycopg.errors.InsufficientPrivilege as error:
             raise refused(conn, error) from error
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             raise failure(dsn, error) from error
 
 
@@ -53,7 +52,7 @@ async def _bring_up_to_date(conn: Connection, scripts: dict[str, str]) -> None:
         await _ensure_role(conn)
     for name in _pending(scripts, applied):
         if name == _CHECKPOINTER:
-            await _set_up_checkpointer(conn)
+            await _set_up_checkpointer(conn, scripts[name])
         else:
             await _apply(conn, name, scripts[name])
 
@@ -98,9 +97,8 @@ def _pending(scripts: dict[str, str], applied: dict[str, str]) -> list[str]:
     return pending
 
 
-@asynccontextmanager
-async def _locked(conn: Connection) -> AsyncIterator[None]:
-    """Hold the one lock of all migrations of this database.
+async def _lock(conn: Connection) -> None:
+    """Take the one lock of all migrations of this database, until the connection is closed.
 
     It is polled: a statement that waits for it would hold a snapshot, and `CREATE INDEX CONCURRENTLY` in the
     checkpointer's set-up waits for all snapshots.
@@ -108,18 +106,12 @@ async def _locked(conn: Connection) -> AsyncIterator[None]:
     for _ in range(int(_LOCK_SECONDS / _POLL_SECONDS)):
         row = await (await conn.execute("SELECT pg_try_advisory_lock(%s) AS locked", [_LOCK_KEY])).fetchone()
         if row and row["locked"]:
-            break
+            return
         await asyncio.sleep(_POLL_SECONDS)
-    else:
-        raise DatabaseError(
-            f"Another process has been migrating the database for {_LOCK_SECONDS} seconds. Wait for it, or end it, and "
-            f"try again."
-        )
-    try:
-        yield
-    finally:
-        if not conn.closed:
-            await conn.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
+    raise DatabaseError(
+        f"Another process has been migrating the database for {_LOCK_SECONDS} seconds. Wait for it, or end it, and "
+        f"try again."
+    )
 
 
 async def _apply(conn: Connection, name: str, script: str) -> None:
@@ -148,12 +140,11 @@ async def _record(conn: Connection, name: str, script: str) -> None:
     )
 
 
-async def _set_up_checkpointer(conn: Connection) -> None:
-    """Create or update LangGraph's tables; its version is recorded, so that the slow import is rarely needed."""
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver  # noqa: PLC0415 - slow to import
-
-    await AsyncPostgresSaver(conn).setup()
-    await _record(conn, _CHECKPOINTER, metadata.version(_CHECKPOINTER))
+async def _set_up_checkpointer(conn: Connection, version: str) -> None:
+    """Create or update LangGraph's tables; the version is recorded, so that the slow import is rarely needed."""
+    saver = await asyncio.to_thread(importlib.import_module, "langgraph.checkpoint.postgres.aio")
+    await saver.AsyncPostgresSaver(conn).setup()
+    await _record(conn, _CHECKPOINTER, version)
 
 
 async def _ensure_extensions(conn: Connection) -> None:

@@ -186,8 +186,8 @@ def check_private(folder: Path) -> None:
         )
 
 
-def create_cluster(identity: Identity, bin_folder: Path, folder: Path) -> None:
-    """Run `initdb` on an empty folder.
+def create_cluster(identity: Identity, bin_folder: Path, folder: Path, *, lock: int) -> None:
+    """Run `initdb` on an empty folder; it inherits the server's lock, as it may outlive us.
 
     The builtin locale needs nothing from the system, and knows the letters of all languages.
 
@@ -199,7 +199,8 @@ def create_cluster(identity: Identity, bin_folder: Path, folder: Path) -> None:
             *(bin_folder / "initdb", "-D", folder, "-U", "postgres", "-A", "trust", "-E", "UTF8"),
             *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions"),
             *(("--sync-method=syncfs",) if sys.platform == "linux" else ()),
-        ]
+        ],
+        pass_fds=(lock,),
     )
     if done.returncode:
         raise DatabaseError(
@@ -235,11 +236,11 @@ def spawn_server(
         identity.run([*shell, *command, *arguments, *options], stderr=stream.fileno(), pass_fds=(lock,))
 
 
-def spawn_watcher(data: Path, clients: Path, idle_seconds: float, lock: int) -> None:
+def spawn_watcher(root: Path, idle_seconds: float, lock: int) -> None:
     """Start the watcher in the background; it inherits the lock that says that it is there."""
     script = Path(__file__).with_name("watcher.py")
     subprocess.run(  # noqa: S603 - our own script
-        [sys.executable, "-I", "-S", script, data, clients, str(idle_seconds), str(lock)],
+        [sys.executable, "-I", "-S", script, root, str(idle_seconds), str(lock)],
         check=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,8 @@ from psycopg.types.json import Jsonb
 
 from stores import conversation
 from stores.conversation import Connection, Row
+from stores.pages import Part
+from stores.passages import Passage, stamp
 from stores.vectors import Prepared, Unit, VectorMemory
 
 
@@ -37,16 +40,39 @@ class NewSummary:
         return Unit(self.id, self.content, columns, indexed=self.description)
 
 
-async def adopt(conn: Connection, parent: UUID, children: Sequence[UUID]) -> bool:
-    """Put summaries under a summary of summaries: all of them or none.
+async def store(conn: Connection, memory: VectorMemory, user_id: str, new: NewSummary, prepared: Prepared) -> bool:
+    """Store a summary and mark what it covers, in the caller's transaction.
+
+    Args:
+        prepared: The summary's unit with its vector.
 
     Returns:
-        False if another compaction has taken one of them meanwhile; the caller then rolls back.
+        False if something it covers is under another summary already: the caller rolls back.
     """
-    taken = await conn.execute(
-        "UPDATE summary SET parent = %s WHERE id = ANY(%s) AND parent IS NULL", (parent, list(children))
+    # Compactions of one thread come one after the other. Before the insert: its foreign key takes a weaker lock on the
+    # same row, and two processes that both hold that one would wait for each other.
+    await conn.execute("SELECT FROM threads WHERE thread_id = %s FOR NO KEY UPDATE", (new.thread_id,))
+    if not await memory.write(conn, user_id, prepared):
+        return False
+    if new.level == 0:
+        marked = await conversation.mark_summarised(conn, new.thread_id, new.id, new.covers)
+    else:
+        marked = await _adopt(conn, new)
+    await conn.execute(
+        "UPDATE summary SET first_seq = coalesce((SELECT min(seq) FROM messages WHERE summary_id = %(id)s), "
+        "(SELECT min(first_seq) FROM summary WHERE parent = %(id)s), 0) WHERE id = %(id)s",
+        {"id": new.id},
     )
-    return taken.rowcount == len(children)
+    return marked
+
+
+async def _adopt(conn: Connection, parent: NewSummary) -> bool:
+    """Put summaries under a summary of summaries; False if another one has taken some of them meanwhile."""
+    taken = await conn.execute(
+        "UPDATE summary SET parent = %s WHERE thread_id = %s AND id = ANY(%s) AND parent IS NULL",
+        (parent.id, parent.thread_id, list(parent.covers)),
+    )
+    return taken.rowcount == len(parent.covers)
 
 
 async def tops(conn: Connection, thread_id: UUID) -> list[Row]:
@@ -59,33 +85,28 @@ async def tops(conn: Connection, thread_id: UUID) -> list[Row]:
     return await cursor.fetchall()
 
 
-async def originals(conn: Connection, summary_id: UUID) -> list[Row] | None:
-    """Read the messages under a summary, at whatever depth, oldest first; None if there is no such summary."""
-    cursor = await conn.execute(
-        "WITH RECURSIVE below AS (SELECT id FROM summary WHERE id = %s "
-        "UNION SELECT s.id FROM summary s JOIN below b ON s.parent = b.id) SELECT id FROM below",
-        (summary_id,),
-    )
-    ids = [row["id"] for row in await cursor.fetchall()]
-    return await conversation.covered_messages(conn, ids) if ids else None
+def passage(row: Row) -> Passage:
+    """Lay out a summary as the window shows it: one line, with the id to expand it by."""
+    head = f"id={row['id']} date={stamp(row['created_at'])} covers={row['covers']}"
+    return Passage(str(row["id"]), head, row["description"])
 
 
-async def store(conn: Connection, memory: VectorMemory, user_id: str, new: NewSummary, prepared: Prepared) -> bool:
-    """Store a summary and mark what it covers, in the caller's transaction.
-
-    Args:
-        prepared: The summary's unit with its vector.
+async def parts(conn: Connection, summary_id: UUID) -> list[Part]:
+    """Read the messages under a summary, at whatever depth, oldest first.
 
     Returns:
-        False if something it covers is under another summary already: the caller rolls back.
+        One part, or for a summary of summaries one with a title for each that it covers; none if there is no such
+        summary.
     """
-    if not await memory.write(conn, user_id, prepared):
-        return False
-    if new.level == 0:
-        marked = await conversation.mark_summarised(conn, new.thread_id, new.id, new.covers)
-        first = "SELECT min(seq) FROM messages WHERE summary_id = %(id)s"
-    else:
-        marked = await adopt(conn, new.id, new.covers)
-        first = "SELECT min(first_seq) FROM summary WHERE parent = %(id)s"
-    await conn.execute(f"UPDATE summary SET first_seq = ({first}) WHERE id = %(id)s", {"id": new.id})
-    return marked
+    cursor = await conn.execute(
+        "WITH RECURSIVE below AS (SELECT id, id AS child FROM summary WHERE id = %(id)s UNION ALL "
+        "SELECT s.id, CASE b.id WHEN %(id)s THEN s.id ELSE b.child END FROM summary s JOIN below b ON s.parent = b.id) "
+        "SELECT m.id, m.seq, m.role, m.content, m.created_at, c.id AS child, c.description FROM below b "
+        "JOIN messages m ON m.summary_id = b.id JOIN summary c ON c.id = b.child ORDER BY m.seq",
+        {"id": summary_id},
+    )
+    grouped = groupby(await cursor.fetchall(), key=lambda row: (row["child"], row["description"]))
+    return [
+        Part([conversation.passage(row) for row in rows], title="" if child == summary_id else description)
+        for (child, description), rows in grouped
+    ]

@@ -54,44 +54,61 @@ def stop(pid: int, data: Path, how: signal.Signals = signal.SIGINT) -> bool:
     return True
 
 
-def watch(data: Path, clients: Path, idle_seconds: float, own_lock: int) -> None:
+def watch(root: Path, idle_seconds: float, own_lock: int) -> None:
     """Wait until no client has been there for `idle_seconds`, then stop the server.
 
     Args:
-        data: Data folder of the server.
-        clients: File on which each client holds a shared lock, and whose date is that of the last coming or going.
+        root: Folder of the server: `data`, `server.lock`, and `clients.lock`, on which each client holds a shared lock
+            and whose date is that of the last coming or going.
         idle_seconds: How long the server waits for the next client.
         own_lock: Descriptor of the lock that says that a watcher is there.
     """
-    descriptor = os.open(clients, os.O_RDWR)
+    clients = os.open(root / "clients.lock", os.O_RDWR)
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            os.utime(descriptor)
-        idle = time.time() - os.fstat(descriptor).st_mtime
+        if not _try_lock(clients):
+            fcntl.flock(clients, fcntl.LOCK_EX)
+            os.utime(clients)
+        idle = time.time() - os.fstat(clients).st_mtime
         if not 0 <= idle < idle_seconds:
             break
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        fcntl.flock(clients, fcntl.LOCK_UN)
         time.sleep(idle_seconds - idle)
     try:
         # A folder that was deleted and made anew has other clients, and a watcher of their own.
-        if clients.stat().st_ino == os.fstat(descriptor).st_ino and (pid := postmaster_pid(data)):
-            stop(pid, data)
+        if (root / "clients.lock").stat().st_ino == os.fstat(clients).st_ino:
+            _stop_all(root)
     except FileNotFoundError:
         pass
     # In this order: whoever comes in next must not take this watcher for one that still waits.
     os.close(own_lock)
-    os.close(descriptor)
+    os.close(clients)
+
+
+def _stop_all(root: Path) -> None:
+    """Stop what holds the server's lock, also if its client was killed before the server had written its process id."""
+    server = os.open(root / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while not _try_lock(server) and time.monotonic() < deadline:
+        if pid := postmaster_pid(root / "data"):
+            stop(pid, root / "data")
+        time.sleep(_POLL_SECONDS)
+    os.close(server)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def main() -> None:
     """Leave the caller (a child of nobody's in a session of its own), then watch."""
     if os.fork():
         os._exit(0)
-    data, clients, idle_seconds, own_lock = sys.argv[1:]
-    watch(Path(data), Path(clients), float(idle_seconds), int(own_lock))
+    root, idle_seconds, own_lock = sys.argv[1:]
+    watch(Path(root), float(idle_seconds), int(own_lock))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from stores.migrate import migrate
 
 if TYPE_CHECKING:
     from graph.embeddings import Embedder
+    from tests.support.openai_server import OpenAIServer
 
 _TEMPLATE = "ricordo_template"
 _FOREIGN = ("RICORDO_", "OPENAI_", "ANTHROPIC_", "TAVILY_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG")
@@ -115,3 +116,15 @@ def embedder() -> "Embedder":
     from graph.embeddings import open_embedder  # noqa: PLC0415 - slow to import, and few tests need it
 
     return open_embedder("local")
+
+
+@pytest.fixture
+def openai_server() -> "Iterator[OpenAIServer]":
+    """A model server on localhost that the settings lead to; what OpenAI itself would refuse fails the test."""
+    from tests.support.openai_server import OpenAIServer  # noqa: PLC0415 - most tests need none
+
+    with OpenAIServer() as model:
+        os.environ.update(model.settings())
+        get_settings.cache_clear()
+        yield model
+    assert model.violations == []

@@ -48,7 +48,7 @@ async def expand_summary(summary_id: str, page: int = 1, *, runtime: "ToolRuntim
         The messages of the page, each with its role and date.
     """
     limits, memory = _limits(runtime), resources.get_resources().manager.for_user(user_of(runtime))
-    return await memory.read_summary_memory(summary_id, page, budget=limits.page, count=limits.count)
+    return await memory.read_summary_memory(summary_id, page, budget=limits.steady_page, count=limits.steady)
 
 
 @toolbox.register_tool(
@@ -87,8 +87,11 @@ async def read_tool_log(log_id: str, offset: int = 0, *, runtime: "ToolRuntime[C
     examples=[
         "summarize the conversation so far",
         "summarise what we said using your tool",
+        "make a summary of our chat and store it",
+        "can you summarize this conversation",
         "make room in the context",
         "riassumi la conversazione fino a qui",
+        "riassumi quello che ci siamo detti",
         "fai un riassunto con il tuo strumento",
     ],
 )

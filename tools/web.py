@@ -30,6 +30,7 @@ _SNIPPET = 200
     tags=["internet", "news", "tavily", "online", "google", "notizie"],
     examples=[
         "search the web for",
+        "search the web for hotels in Lisbon",
         "what is the latest news on",
         "look it up online",
         "who won yesterday",

@@ -1,10 +1,12 @@
--- The memories that are found by what they say: a table of units each, and beside it the words of every unit.
+-- The memories that are found by what they say: a table of units each, and beside it an index of their words.
 --
--- `embedding` has no width of its own: `embedding_space` says which model fills it, and the index for that model is
--- made when the model is first used, so that another one can live beside it while memory is embedded anew.
--- `indexed` is what was embedded and split into words, where that is not `content`; `length` counts those words.
--- `<table>_terms` holds them: BM25 needs to know how rare a word is among the units of one user, which neither
--- `ts_rank` nor a GIN index can tell. An index that carries all its columns answers without a look at the table.
+-- A unit:
+--   place            where it stands among the user's units: neighbours in a thread or a document have neighbouring
+--                    places, all others are far apart
+--   indexed          what was embedded and split into words, where that is not `content`; `hash` is its SHA-256
+--   embedding        without a width of its own: `embedding_model` says whose it is. The index for a model is made when
+--                    the model is first used, so that two can live side by side while memory is embedded anew
+--   words, counts    its terms (`stores/lexical.py`) and how often each occurs; `length` is their sum
 
 CREATE TABLE embedding_space (
     user_id text PRIMARY KEY DEFAULT '*' CHECK (user_id = '*'), -- one row
@@ -14,41 +16,77 @@ CREATE TABLE embedding_space (
 );
 SELECT ricordo_protect('embedding_space', shared => true);
 
--- What was embedded once is not embedded again: an ingestion that was cut off goes on where it stopped.
+-- Vectors of texts that are not stored yet: an ingestion that was cut off goes on where it stopped.
 CREATE TABLE embedding_cache (
     user_id text NOT NULL,
     model text NOT NULL,
     hash bytea NOT NULL,
     embedding halfvec NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (user_id, model, hash)
+    PRIMARY KEY (user_id, hash, model)
 );
 SELECT ricordo_protect('embedding_cache');
 
--- Gives a table the columns and the side table that `stores/vectors.py` works on.
-CREATE FUNCTION ricordo_make_searchable(t regclass, shared boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
+-- Keep `<table>_terms` true to the units' words, whoever writes: code, plain SQL or a cascade.
+CREATE FUNCTION ricordo_index_words() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        EXECUTE format(
+            'INSERT INTO %I (user_id, term, place, tf, length) SELECT n.user_id, w.term, n.place, w.tf, n.length '
+            'FROM new_units n CROSS JOIN LATERAL unnest(n.words, n.counts) AS w(term, tf)', TG_TABLE_NAME || '_terms');
+    ELSIF TG_OP = 'DELETE' THEN
+        EXECUTE format(
+            'DELETE FROM %I t USING (SELECT user_id, place, unnest(words) AS term FROM old_units) o '
+            'WHERE t.user_id = o.user_id AND t.term = o.term AND t.place = o.place', TG_TABLE_NAME || '_terms');
+    ELSE
+        EXECUTE format(
+            'DELETE FROM %1$I t USING (SELECT o.user_id, o.place, unnest(o.words) AS term FROM old_units o '
+            'JOIN new_units n USING (id) WHERE (o.words, o.counts, o.place) IS DISTINCT FROM (n.words, n.counts, n.place)) o '
+            'WHERE t.user_id = o.user_id AND t.term = o.term AND t.place = o.place', TG_TABLE_NAME || '_terms');
+        EXECUTE format(
+            'INSERT INTO %I (user_id, term, place, tf, length) SELECT n.user_id, w.term, n.place, w.tf, n.length '
+            'FROM new_units n JOIN old_units o USING (id) CROSS JOIN LATERAL unnest(n.words, n.counts) AS w(term, tf) '
+            'WHERE (o.words, o.counts, o.place) IS DISTINCT FROM (n.words, n.counts, n.place)',
+            TG_TABLE_NAME || '_terms');
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Give a table the columns, the words' index and the protection that `stores/vectors.py` works on.
+-- BM25 needs to know how rare a word is among the units of one user, which neither `ts_rank` nor a GIN index can tell
+-- (and under row-level security no GIN index is used). The index below carries all that a search needs.
+CREATE FUNCTION ricordo_make_searchable(t regclass) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format(
         'ALTER TABLE %s '
         'ADD seq bigint GENERATED ALWAYS AS IDENTITY, '
         'ADD user_id text NOT NULL, '
+        'ADD place bigint NOT NULL, '
         'ADD content text NOT NULL, '
         'ADD indexed text, '
         'ADD hash bytea NOT NULL, '
         'ADD embedding halfvec, '
         'ADD embedding_model text, '
+        'ADD words text[] NOT NULL, '
+        'ADD counts integer[] NOT NULL, '
         'ADD length integer NOT NULL, '
         'ADD created_at timestamptz NOT NULL DEFAULT now(), '
         'ADD CHECK ((embedding IS NULL) = (embedding_model IS NULL))', t);
-    EXECUTE format('CREATE INDEX ON %s (user_id, seq) INCLUDE (length)', t);
+    EXECUTE format('CREATE UNIQUE INDEX ON %s (user_id, place) INCLUDE (length)', t);
+    EXECUTE format('CREATE INDEX ON %s (user_id, hash)', t);
     EXECUTE format(
-        'CREATE TABLE %I (user_id text NOT NULL, term text NOT NULL, '
-        'unit_id uuid NOT NULL REFERENCES %s ON DELETE CASCADE, tf integer NOT NULL, length integer NOT NULL)',
-        t || '_terms', t);
-    EXECUTE format('CREATE INDEX ON %I (user_id, term) INCLUDE (unit_id, tf, length)', t || '_terms');
-    EXECUTE format('CREATE INDEX ON %I (unit_id)', t || '_terms');
-    PERFORM ricordo_protect(t, shared);
-    PERFORM ricordo_protect((t || '_terms')::regclass, shared);
+        'CREATE TABLE %I (user_id text NOT NULL, term text NOT NULL, place bigint NOT NULL, tf integer NOT NULL, '
+        'length integer NOT NULL)', t || '_terms');
+    EXECUTE format('CREATE INDEX ON %I (user_id, term, place) INCLUDE (tf, length)', t || '_terms');
+    EXECUTE format('CREATE TRIGGER words_of_new AFTER INSERT ON %s REFERENCING NEW TABLE AS new_units '
+        'FOR EACH STATEMENT EXECUTE FUNCTION ricordo_index_words()', t);
+    EXECUTE format('CREATE TRIGGER words_of_changed AFTER UPDATE ON %s '
+        'REFERENCING OLD TABLE AS old_units NEW TABLE AS new_units '
+        'FOR EACH STATEMENT EXECUTE FUNCTION ricordo_index_words()', t);
+    EXECUTE format('CREATE TRIGGER words_of_gone AFTER DELETE ON %s REFERENCING OLD TABLE AS old_units '
+        'FOR EACH STATEMENT EXECUTE FUNCTION ricordo_index_words()', t);
+    PERFORM ricordo_protect(t);
+    PERFORM ricordo_protect((t || '_terms')::regclass);
 END $$;
 
 CREATE TABLE knowledge_base (

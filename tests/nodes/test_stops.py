@@ -1,7 +1,6 @@
 """How a turn ends when it does not end by an answer."""
 
 import asyncio
-from uuid import uuid4
 
 import pytest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
@@ -147,7 +146,7 @@ async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harnes
         return "sent"
 
     async def begun(*_args: object) -> object:
-        return uuid4(), {"status": "running", "output": ""}
+        return {"status": "running", "output": ""}
 
     try:
         with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,6 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from graph.errors import ConfigurationError, DatabaseError, InputError
 from graph.settings import Settings
 from stores.connection import Connection
 from stores.database import EVERYONE, Database, open_database
-from stores.watcher import postmaster_pid, stop
+from stores.watcher import postmaster_pid
 
 
 async def value(conn: Connection, query: str, *params: object) -> object:
@@ -251,22 +250,12 @@ async def test_a_server_that_dies_later_is_an_error_with_the_reason(
     assert caplog.records == []
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    """Home folder whose server is stopped in the end."""
-    home = tmp_path / "home"
-    yield home
-    data = home / "postgres" / "data"
-    if pid := postmaster_pid(data):
-        stop(pid, data)
-
-
-async def test_the_embedded_database_opens_with_its_schema_and_survives_a_crash_of_the_server(home: Path) -> None:
-    async with open_database(Settings(home=home)) as db:
+async def test_the_embedded_database_opens_with_its_schema_and_survives_a_crash_of_the_server(new_home: Path) -> None:
+    async with open_database(Settings(home=new_home)) as db:
         async with db.transaction("ann") as conn:
             await add_thread(conn, "ann")
             backend = conn.info.backend_pid
-        data = home / "postgres" / "data"
+        data = new_home / "postgres" / "data"
         pid = postmaster_pid(data)
         assert pid
         os.kill(pid, signal.SIGKILL)

@@ -267,7 +267,8 @@ SLOW = dedent("""
         async with Database.open(sys.argv[1]) as db:
             knowledge_base = KnowledgeBase(db, VectorMemory("knowledge_base", open_embedder("local")))
             say = lambda source, done, total: print(done, total, flush=True)
-            async for _ in ingest(knowledge_base, Settings(), "ada", sys.argv[2], chunk_size=100, chunk_overlap=0, progress=say):
+            sizes = {"chunk_size": 100, "chunk_overlap": 0}
+            async for _ in ingest(knowledge_base, Settings(), "ada", sys.argv[2], **sizes, progress=say):
                 print("done", flush=True)
 
     asyncio.run(main())

@@ -98,6 +98,22 @@ async def test_several_databases_at_once_on_a_new_server_share_the_role(tmp_path
                 await conn.execute("SELECT FROM threads")
 
 
+async def test_a_migration_of_another_process_that_never_ends_is_an_error(
+    empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "_LOCK_SECONDS", 0.1)
+    with psycopg.connect(empty_dsn) as conn:
+        conn.execute("SELECT pg_advisory_lock(%s)", [migrations._LOCK_KEY])
+        with pytest.raises(DatabaseError, match="Another process has been migrating"):
+            await migrate(empty_dsn)
+
+
+async def test_a_server_that_takes_no_writes_is_an_error_with_the_reason(empty_dsn: str) -> None:
+    run(empty_dsn, f"ALTER DATABASE {urlsplit(empty_dsn).path[1:]} SET default_transaction_read_only = on")
+    with pytest.raises(DatabaseError, match="read-only transaction"):
+        await migrate(empty_dsn)
+
+
 async def test_a_failed_migration_leaves_nothing_behind(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scripts = {"0001_a.sql": "CREATE TABLE a (x int)", "0002_b.sql": "CREATE TABLE b (x int); SELECT nonsense"}
     monkeypatch.setattr(migrations, "_scripts", lambda: scripts)

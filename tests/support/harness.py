@@ -1,7 +1,7 @@
 """The whole harness in one process, on a real database with real embeddings; the chat model is a scripted stand-in."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +119,12 @@ async def open_harness(db: Database, embedder: Embedder, home: Path, **settings:
     """Open the harness on a test's database."""
     chosen = Settings(home=home, model="scripted", **{"context_window": 32_000, **settings})
     await ensure_space(db.dsn, embedder)
-    resources = Resources(chosen, db, embedder, MemoryManager(db, embedder), tools.toolbox)
     model = ScriptedChat()
+    resources = Resources(chosen, db, embedder, MemoryManager(db, embedder), tools.toolbox, {"scripted": model})
     await tools.toolbox.sync(db, embedder)
     with in_use(resources):
-        async with open_checkpointer(db.dsn) as saver:
-            yield Harness(Agent(resources, saver), model)
+        async with open_checkpointer(db.dsn) as saver, aclosing(Agent(resources, saver)) as agent:
+            yield Harness(agent, model)
 
 
 def texts(messages: Iterable[BaseMessage]) -> list[str]:

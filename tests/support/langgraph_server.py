@@ -1,5 +1,6 @@
 """The product under `langgraph dev`, as a process of its own."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 from langgraph_sdk import get_client
@@ -86,3 +87,22 @@ class LangGraphServer:
         """A client of the running server."""
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return get_client(url=self.url, api_key=None, headers=headers)
+
+
+def asking(question: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": question}]}
+
+
+async def ask(client: LangGraphClient, thread: str, question: str, **more: Any) -> dict[str, Any]:
+    state: Any = await client.runs.wait(thread, "agent", input=asking(question), **more)
+    return dict(state)
+
+
+def dialogue(state: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(message["type"], message["content"]) for message in state["messages"]]
+
+
+async def until(condition: Any, seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
+            await asyncio.sleep(0.05)

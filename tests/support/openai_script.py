@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,7 @@ class ChatRequest:
         self.number = number
         self.body = body
         self.tokens = tokens
+        self.at = time.monotonic()
 
     @property
     def messages(self) -> list[dict[str, Any]]:

@@ -1,0 +1,54 @@
+"""`ricordo bench`: how long a turn takes."""
+
+from typing import Annotated
+
+import typer
+
+from cli import options, output
+
+app = typer.Typer(help="How long a turn takes.")
+
+
+@app.callback()
+def _group() -> None:
+    """Measure Ricordo on this machine; your memory is neither read nor written."""
+
+
+@app.command("turn")
+def bench_turn(
+    memories: Annotated[int, typer.Option(min=0, metavar="N", help="Units in memory before the first turn.")] = 10_000,
+    turns: Annotated[int, typer.Option(min=20, metavar="N", help="Turns that are measured, on one thread.")] = 200,
+    as_json: options.Json = False,
+) -> None:
+    r"""Measure turns of one tool call each, with a stand-in for the chat model that takes no time.
+
+    It works in a scratch database that is dropped afterwards. The time of the embeddings is reported apart.
+
+    \b
+    Examples:
+      ricordo bench turn
+      ricordo bench turn --memories 100000 --json
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress  # noqa: PLC0415 - --help need not wait for any of these
+        from evals.benchmark import benchmark_turns  # noqa: PLC0415
+        from graph.resources import open_resources  # noqa: PLC0415
+
+        async with open_resources() as resources:
+            with progress() as advance:
+                report = await benchmark_turns(resources, memories=memories, turns=turns, progress=advance)
+        if as_json:
+            output.write_json(report)
+            return
+        times = report.pop("milliseconds")
+        output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
+        phases = times.pop("phases_with_their_embeddings")
+        output.write(f"\n{'milliseconds':<32}{'p50':>10}{'p95':>10}\n")
+        rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
+        output.write(
+            "".join(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n" for name, spread in rows)
+        )
+
+    output.run(work, as_json=as_json)

@@ -1,0 +1,42 @@
+"""The stores without the agent, for commands that look, tidy or take in: quicker to open than the graph."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stores.manager import MemoryManager
+
+
+@asynccontextmanager
+async def open_memory(user: str, *, embedding: bool = False) -> "AsyncIterator[MemoryManager]":
+    """Open one user's memories.
+
+    Args:
+        user: The user's name.
+        embedding: Something will be embedded: make sure that the database's vectors are of this model.
+
+    Raises:
+        DatabaseError: PostgreSQL cannot be started, reached or migrated.
+        ConfigurationError: A setting cannot be used.
+        EmbeddingMismatchError: The database holds vectors of another model.
+        InputError: The user's name is empty or reserved.
+    """
+    from graph.embeddings import open_embedder  # noqa: PLC0415 - --help need not wait for any of these
+    from graph.settings import get_settings  # noqa: PLC0415
+    from stores.database import open_database  # noqa: PLC0415
+    from stores.manager import MemoryManager  # noqa: PLC0415
+    from stores.vectors import ensure_space  # noqa: PLC0415
+
+    settings = get_settings()
+    embedder = open_embedder(
+        settings.embeddings,
+        api_key=settings.openai_api_key,
+        base_url=settings.openai_base_url,
+        timeout=settings.request_timeout_seconds,
+        max_retries=settings.max_retries,
+    )
+    async with open_database(settings) as db:
+        if embedding:
+            await ensure_space(db.dsn, embedder)
+        yield MemoryManager(db, embedder).for_user(user)

@@ -1,0 +1,210 @@
+"""The statements of a search in one table: words, then meaning, then the rows of what is best.
+
+A user with few units is searched exactly; the vector index, which belongs to all users, serves those with many. It
+comes back short when a user or a condition leaves little of what it visits: then too the search is exact.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from psycopg import sql
+
+from graph.embedding_models import Vectors
+from stores.connection import Connection
+from stores.fusion import Posting, bm25, fuse
+from stores.units import Query, literal
+
+_CANDIDATES = 100
+"""Units that each half brings to the fusion."""
+_FILTERED_CANDIDATES = 2000
+"""The same for words where a condition will remove an unknown share of them."""
+_QUERY_TERMS = 64
+"""Terms of a query that are looked up, the most frequent ones."""
+_SAMPLE = 256
+"""The average unit is taken from about as many, evenly spread."""
+_MANY = 100
+"""Units from which on a user's statistics are kept for a while: a few more change nothing then."""
+_KEPT_SECONDS = 30
+_KEPT_USERS = 1000
+_EXACT = 2000
+"""Units up to which an exact search is faster than the index in any case."""
+_VISIT = 500
+"""Above that, an exact look at n units costs as much as the index does where N / n ≥ n / 500 of N units are this
+user's: it visits that many strangers for each of them."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the ranking needs to know of all units of a user."""
+
+    units: int
+    mean_length: float
+    """Terms of a unit, on average."""
+    centre: Vectors | None
+    """The average vector, shape (dims,); None where no unit is embedded by this model."""
+    in_table: int
+    """Units of all users, roughly."""
+    read_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def by_index(self) -> bool:
+        """Whether the vector index is faster than an exact search."""
+        return self.units > _EXACT and self.units**2 > _VISIT * max(self.in_table, self.units)
+
+
+class Search:
+    """Searches one table with one embedding model."""
+
+    def __init__(self, table: str, model: str, *, near: bool) -> None:
+        self._near = near
+        self._kept: OrderedDict[str, Statistics] = OrderedDict()
+        self._columns: sql.Composed | None = None
+        self._names = {
+            "t": sql.Identifier(table),
+            "terms": sql.Identifier(f"{table}_terms"),
+            "model": sql.Literal(model),
+        }
+        self._table = table
+
+    async def run(
+        self, conn: Connection, query: Query, k: int, *, where: sql.Composable | None, params: Sequence[Any]
+    ) -> dict[UUID, float]:
+        """Return the ids of the k best units with their scores, best first."""
+        user, postings = await self._postings(conn, query.terms)
+        known = await self._statistics(conn, user)
+        places, scores = bm25(postings, known.units, known.mean_length, near=self._near)
+        most = min(_CANDIDATES if where is None else _FILTERED_CANDIDATES, len(places))
+        best = np.argpartition(-scores, most - 1)[:most] if most else np.empty(0, np.int64)
+        nearest = _Nearest(query.embedding, known)
+        found = await self._candidates(conn, nearest, places[best].tolist(), where or sql.SQL("true"), list(params))
+        if not found:
+            return {}
+        at = np.array([row["place"] for row in found.values()])
+        lexical = np.zeros(len(at))
+        if len(places):
+            index = np.minimum(np.searchsorted(places, at), len(places) - 1)
+            lexical = np.where(places[index] == at, scores[index], 0.0)
+        dense = np.array([np.nan if row["dense"] is None else row["dense"] for row in found.values()])
+        fused = fuse(dense, lexical)
+        ids = list(found)
+        order = np.lexsort((at, -np.nan_to_num(dense), -fused))[:k]
+        return {ids[i]: float(fused[i]) for i in order}
+
+    async def rows(self, conn: Connection, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+        """Read units whole, without the columns that only serve the search."""
+        if self._columns is None:
+            cursor = await conn.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+                "AND attname <> ALL(ARRAY['place', 'hash', 'embedding', 'words', 'counts']) ORDER BY attnum",
+                (self._table,),
+            )
+            self._columns = sql.SQL(", ").join([sql.Identifier(row["attname"]) for row in await cursor.fetchall()])
+        statement = sql.SQL("SELECT {columns} FROM {t} WHERE id = ANY(%s)").format(columns=self._columns, **self._names)
+        cursor = await conn.execute(statement, (list(ids),))
+        return {row["id"]: row for row in await cursor.fetchall()}
+
+    async def _postings(self, conn: Connection, terms: dict[str, int]) -> tuple[str, list[Posting]]:
+        """Read where the terms occur, packed: a common word occurs thousands of times."""
+        asked = sorted(terms, key=lambda term: -terms[term])[:_QUERY_TERMS]
+        cursor = await conn.execute(
+            sql.SQL(
+                # The settings of the vector index go along, to save a round trip.
+                "SELECT current_setting('app.user_id') AS user_id, NULL::bytea AS places, NULL::bytea AS counts, "
+                "NULL::bytea AS lengths, set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+                "set_config('hnsw.ef_search', %s::text, true) UNION ALL "
+                "SELECT NULL, string_agg(int8send(place), ''), string_agg(int4send(tf), ''), "
+                "string_agg(int4send(length), ''), NULL, NULL FROM {terms} WHERE term = ANY(%s) GROUP BY term"
+            ).format(**self._names),
+            (_CANDIDATES, asked),
+        )
+        head, *rows = await cursor.fetchall()
+        return head["user_id"], [_posting(row) for row in rows]
+
+    async def _statistics(self, conn: Connection, user: str) -> Statistics:
+        kept = self._kept.get(user)
+        if kept is not None and time.monotonic() - kept.read_at < _KEPT_SECONDS:
+            return kept
+        cursor = await conn.execute(
+            sql.SQL(
+                "WITH ranked AS NOT MATERIALIZED (SELECT place, row_number() OVER (ORDER BY place) AS rank FROM {t}), "
+                "known AS (SELECT count(*) AS units, coalesce(avg(length), 0)::float8 AS mean_length FROM {t}) "
+                "SELECT units, mean_length, "
+                "(SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass) AS in_table, "
+                "(SELECT avg(embedding)::real[] FROM {t} WHERE embedding_model = {model} AND place = ANY(ARRAY("
+                "SELECT place FROM ranked WHERE rank %% greatest(units / %s, 1) = 0))) AS centre FROM known"
+            ).format(**self._names),
+            (self._table, _SAMPLE),
+        )
+        (row,) = await cursor.fetchall()
+        centre = None if row["centre"] is None else np.asarray(row["centre"], np.float32)
+        known = Statistics(row["units"], row["mean_length"], centre, row["in_table"])
+        self._kept.pop(user, None)
+        if known.units >= _MANY:
+            self._kept[user] = known
+            if len(self._kept) > _KEPT_USERS:
+                self._kept.popitem(last=False)
+        return known
+
+    async def _candidates(
+        self, conn: Connection, nearest: "_Nearest", places: list[int], where: sql.Composable, params: list[Any]
+    ) -> dict[UUID, dict[str, Any]]:
+        """Read the units nearest in meaning and those at the places: id, place, dense."""
+        names = self._names | {"where": where, "n": sql.Literal(_CANDIDATES)}
+        vector = nearest.vector
+        if vector is None:
+            by_words = sql.SQL("SELECT id, place, NULL AS dense FROM {t} WHERE place = ANY(%s) AND ({where})")
+            cursor = await conn.execute(by_words.format(**names), (places, *params))
+            return {row["id"]: row for row in await cursor.fetchall()}
+        if nearest.by_index:
+            statement = sql.SQL(
+                "(SELECT id, place, 1 - (embedding::halfvec({width}) <=> %s::halfvec({width})) AS dense FROM {t} "
+                "WHERE embedding_model = {model} AND ({where}) "
+                "ORDER BY embedding::halfvec({width}) <=> %s::halfvec({width}) LIMIT {n}) UNION ALL "
+                "SELECT id, place, CASE WHEN embedding_model = {model} THEN -(embedding <#> %s::halfvec) END FROM {t} "
+                "WHERE place = ANY(%s) AND ({where})"
+            ).format(width=sql.Literal(nearest.width), **names)
+            cursor = await conn.execute(statement, (vector, *params, vector, vector, places, *params))
+        else:
+            statement = sql.SQL(
+                "WITH scored AS MATERIALIZED (SELECT id, place, CASE WHEN embedding_model = {model} "
+                "THEN -(embedding <#> %s::halfvec) END AS dense FROM {t} WHERE ({where})) "
+                "(SELECT * FROM scored WHERE dense IS NOT NULL ORDER BY dense DESC LIMIT {n}) UNION ALL "
+                "SELECT * FROM scored WHERE place = ANY(%s)"
+            ).format(**names)
+            cursor = await conn.execute(statement, (vector, *params, places))
+        rows = await cursor.fetchall()
+        for row in rows:
+            row["dense"] = None if row["dense"] is None else row["dense"] - nearest.average
+        return {row["id"]: row for row in rows}
+
+
+class _Nearest:
+    """What is near a query in meaning, and how it is looked for.
+
+    What a unit shares with the average one says nothing about it: unit vectors are compared with query - centre, which
+    ranks them by what they have beyond that.
+    """
+
+    def __init__(self, embedding: Vectors | None, known: Statistics) -> None:
+        self.vector: str | None = None
+        self.by_index = known.by_index
+        if embedding is None or known.centre is None:
+            return
+        beyond = embedding - known.centre
+        beyond /= max(float(np.linalg.norm(beyond)), 1e-9)
+        self.vector = literal(beyond)
+        self.width = len(embedding)
+        self.average = float(beyond @ known.centre)
+        """What the average unit scores."""
+
+
+def _posting(row: dict[str, Any]) -> Posting:
+    places = np.frombuffer(row["places"], ">i8").astype(np.int64)
+    order = np.argsort(places, kind="stable")
+    counts, lengths = (np.frombuffer(row[name], ">i4").astype(np.int32)[order] for name in ("counts", "lengths"))
+    return Posting(places[order], counts, lengths)

@@ -1,0 +1,33 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from graph.errors import ConfigurationError
+from graph.settings import get_settings
+
+
+def test_settings_come_from_the_environment() -> None:
+    os.environ["RICORDO_CONTEXT_WINDOW"] = "9000"
+    os.environ["OPENAI_API_KEY"] = "sk-secret"
+    settings = get_settings()
+    assert settings.context_window == 9000
+    assert "sk-secret" not in repr(settings)
+
+
+def test_settings_come_from_a_file() -> None:
+    Path(".env").write_text("RICORDO_MAX_ITERATIONS=3\nRICORDO_MODEL=\nSOMEBODY_ELSES=1\n")
+    settings = get_settings()
+    assert (settings.max_iterations, settings.model) == (3, None)
+
+
+@pytest.mark.parametrize(("name", "value"), [("RICORDO_MAX_ITERATIONS", "many"), ("RICORDO_COMPACT_TO", "0.9")])
+def test_a_malformed_setting_is_named(name: str, value: str) -> None:
+    os.environ[name] = value
+    with pytest.raises(ConfigurationError, match=name):
+        get_settings()
+
+
+def test_the_servers_own_variables_are_not_taken_for_ours() -> None:
+    os.environ["DATABASE_URI"] = os.environ["POSTGRES_URI"] = "postgresql://elsewhere/db"
+    assert get_settings().database_url is None
