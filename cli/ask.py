@@ -21,7 +21,7 @@ def ask(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    r"""Ask one question, and leave when it is answered.
+    """Ask one question, and leave when it is answered.
 
     The answer is written to standard output as it is said, the tools to standard error. With --json it is one object:
     the answer, why the turn stopped, the window's fill, the tools that were offered and called, and the seconds of
@@ -35,7 +35,7 @@ def ask(
       git diff | ricordo ask - --json | jq -r .answer
     """
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if question == "-" else output.as_text(question)
-    context = {"user_id": output.as_text(user), "model": model, "max_iterations": max_iterations}
+    context: dict[str, object] = {"user_id": output.as_text(user), "model": model, "max_iterations": max_iterations}
     output.stdout()  # from here on, what others print goes to standard error
 
     async def turn() -> int:
@@ -48,16 +48,16 @@ def ask(
 
 
 async def _turn(question: str, thread: str, context: dict[str, object], *, as_json: bool) -> "Answer":
-    from graph.errors import InputError  # noqa: PLC0415 - with what follows
-    from graph.notebook import Answer, open_agent  # noqa: PLC0415 - two seconds that --help need not wait
+    from graph.errors import InputError
+    from graph.notebook import Answer, open_agent
 
     async with open_agent() as agent:
         if as_json:
             return await agent.ask(question, thread, **context)
 
-        from rich.console import Console  # noqa: PLC0415 - not needed for JSON
+        from rich.console import Console
 
-        from cli.turn import TurnView  # noqa: PLC0415 - as Console
+        from cli.turn import TurnView
 
         view = TurnView(output.write, Console(stderr=True, highlight=False))
         view.begin()

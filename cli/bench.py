@@ -20,7 +20,7 @@ def bench_turn(
     turns: Annotated[int, typer.Option(min=20, metavar="N", help="Turns that are measured, on one thread.")] = 200,
     as_json: options.Json = False,
 ) -> None:
-    r"""Measure turns of one tool call each, with a stand-in for the chat model that takes no time.
+    """Measure turns of one tool call each, with a stand-in for the chat model that takes no time.
 
     It works in a scratch database that is dropped afterwards. The time of the embeddings is reported apart.
 
@@ -32,9 +32,9 @@ def bench_turn(
     output.stdout()
 
     async def work() -> None:
-        from cli.progress import progress  # noqa: PLC0415 - --help need not wait for any of these
-        from evals.benchmark import benchmark_turns  # noqa: PLC0415
-        from graph.resources import open_resources  # noqa: PLC0415
+        from cli.progress import progress
+        from evals.benchmark import benchmark_turns
+        from graph.resources import open_resources
 
         async with open_resources() as resources:
             with progress() as advance:
@@ -47,8 +47,7 @@ def bench_turn(
         phases = times.pop("phases_with_their_embeddings")
         output.write(f"\n{'milliseconds':<32}{'p50':>10}{'p95':>10}\n")
         rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
-        output.write(
-            "".join(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n" for name, spread in rows)
-        )
+        for name, spread in rows:
+            output.write(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
 
     output.run(work, as_json=as_json)

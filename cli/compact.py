@@ -14,7 +14,7 @@ def compact(
     model: options.Model = None,
     as_json: options.Json = False,
 ) -> None:
-    r"""Summarise all of a thread that no summary covers yet.
+    """Summarise all of a thread that no summary covers yet.
 
     The agent does this by itself when the window fills. Nothing is lost: the messages stay in memory word for word, the
     window shows a line for each summary instead, and the agent opens the originals when it needs them.
@@ -28,12 +28,12 @@ def compact(
     output.stdout()
 
     async def work() -> None:
-        from graph.compaction import compact_thread  # noqa: PLC0415 - --help need not wait for any of these
-        from graph.context import Context  # noqa: PLC0415
-        from graph.errors import NotFoundError  # noqa: PLC0415
-        from graph.limits import limits_of  # noqa: PLC0415
-        from graph.resources import open_resources  # noqa: PLC0415
-        from stores.conversation import thread_key  # noqa: PLC0415
+        from graph.compaction import compact_thread
+        from graph.context import Context
+        from graph.errors import NotFoundError
+        from graph.limits import limits_of
+        from graph.resources import open_resources
+        from stores.conversation import thread_key
 
         name = output.as_text(thread)
         async with open_resources() as resources:

@@ -28,7 +28,7 @@ def eval_memory(
     k: _Depth = 10,
     as_json: options.Json = False,
 ) -> None:
-    r"""Store the turns of conversations as memories and see which questions find the turns that answer them.
+    """Store the turns of conversations as memories and see which questions find the turns that answer them.
 
     It works in a scratch database that is dropped afterwards.
 
@@ -40,8 +40,8 @@ def eval_memory(
     output.stdout()
 
     async def work() -> None:
-        from cli.progress import progress  # noqa: PLC0415 - --help need not wait
-        from evals.memory import evaluate_memory  # noqa: PLC0415 - as above
+        from cli.progress import progress
+        from evals.memory import evaluate_memory
 
         async with open_memory(options.DEFAULT_USER) as memory:
             with progress() as advance:
@@ -64,8 +64,8 @@ def _memory_report(report: "Report") -> str:
     lines += [f"{name:<24}{count:>10}" + "".join(f"{found[cut]:>11.1f}" for cut in cuts) for name, count, found in rows]
     lines += [
         f"all of a question's turns among the first {report.k}: {report.perfect:.1f} %; nDCG: {report.ndcg:.1f}",
-        f"milliseconds: search p50 {report.search_ms.p50:.1f}, p95 {report.search_ms.p95:.1f}; "
-        f"embedding p50 {report.embedding_ms.p50:.1f}, p95 {report.embedding_ms.p95:.1f}",
+        f"search p50 {report.search_ms.p50:.1f} ms, p95 {report.search_ms.p95:.1f} ms",
+        f"embedding p50 {report.embedding_ms.p50:.1f} ms, p95 {report.embedding_ms.p95:.1f} ms",
         f"{report.turns} turns, {report.embeddings}",
     ]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """`ricordo ingest`: documents into the knowledge base."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -23,7 +23,7 @@ def ingest(
     user: options.User = options.DEFAULT_USER,
     as_json: options.Json = False,
 ) -> None:
-    r"""Store documents in the knowledge base, where every later turn finds them.
+    """Store documents in the knowledge base, where every later turn finds them.
 
     PDF, Markdown, text and HTML are read; a directory with all that is below it. A document that is there already, and
     has not changed, is left as it is; one that has changed is replaced. The exit code is 1 if any of them failed.
@@ -38,11 +38,11 @@ def ingest(
     output.stdout()
 
     async def work() -> int:
-        from stores.ingest import ingest as take_in  # noqa: PLC0415 - --help need not wait
+        from stores.ingest import ingest as take_in
 
         outcomes: list[Outcome] = []
         async with open_memory(output.as_text(user), embedding=True) as memory:
-            from graph.settings import get_settings  # noqa: PLC0415 - as above
+            from graph.settings import get_settings
 
             with _Display(quiet=as_json) as display:
                 for target in targets:
@@ -68,9 +68,9 @@ class _Display:
         self._quiet = quiet
         self._bar: Progress | None = None
 
-    def __enter__(self) -> "_Display":
-        from rich.console import Console  # noqa: PLC0415 - --help need not wait
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         console = Console(stderr=True, highlight=False)
         if console.is_terminal:

@@ -24,7 +24,7 @@ def _group() -> None:
 
 @app.command("list")
 def list_documents(user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
-    r"""List a user's documents, the latest first.
+    """List a user's documents, the latest first.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def list_documents(user: options.User = options.DEFAULT_USER, as_json: options.J
     output.stdout()
 
     async def show() -> None:
-        from cli.tables import write_table  # noqa: PLC0415 - --help need not wait
+        from cli.tables import write_table
 
         async with open_memory(output.as_text(user)) as memory:
             documents = await memory.knowledge_base.documents(memory.user_id)
@@ -55,7 +55,7 @@ def list_documents(user: options.User = options.DEFAULT_USER, as_json: options.J
 def show_document(
     document: _Document, user: options.User = options.DEFAULT_USER, as_json: options.Json = False
 ) -> None:
-    r"""Show what is known of a document.
+    """Show what is known of a document.
 
     \b
     Examples:
@@ -83,7 +83,7 @@ def delete_document(
     user: options.User = options.DEFAULT_USER,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    r"""Delete a document and its chunks, for good.
+    """Delete a document and its chunks, for good.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def delete_document(
 
 async def _find(memory: "MemoryManager", name: str) -> "StoredDocument":
     """Find a document by its source or its id."""
-    from graph.errors import NotFoundError  # noqa: PLC0415 - with the stores
+    from graph.errors import NotFoundError
 
     base = memory.knowledge_base
     if (found := await base.find(memory.user_id, name)) is not None:

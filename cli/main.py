@@ -1,21 +1,22 @@
 """The command `ricordo`. What is slow to import is imported inside the commands."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cli import ask, bench, chat, compact, doctor, evals, ingest, kb, output, threads
 
-_SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True}
-"""Plain help: rich takes longer to import than the help to print."""
-
-app = typer.Typer(**_SETTINGS, pretty_exceptions_enable=False)
+app = typer.Typer(
+    rich_markup_mode=None,  # rich takes longer to import than the help to print
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 - seldom wanted
+        from importlib.metadata import version
 
         typer.echo(f"ricordo {version('ricordo')}")
         raise typer.Exit
@@ -45,10 +46,10 @@ app.command("ask")(ask.ask)
 app.command("ingest")(ingest.ingest)
 app.command("doctor")(doctor.doctor)
 app.command("compact")(compact.compact)
-app.add_typer(threads.app, name="threads", **_SETTINGS)
-app.add_typer(kb.app, name="kb", **_SETTINGS)
-app.add_typer(evals.app, name="eval", **_SETTINGS)
-app.add_typer(bench.app, name="bench", **_SETTINGS)
+app.add_typer(threads.app, name="threads", no_args_is_help=True)
+app.add_typer(kb.app, name="kb", no_args_is_help=True)
+app.add_typer(evals.app, name="eval", no_args_is_help=True)
+app.add_typer(bench.app, name="bench", no_args_is_help=True)
 
 
 def main() -> None:

@@ -41,10 +41,10 @@ def stdout() -> TextIO:
     try:
         own = os.dup(1)
     except OSError:  # it is closed
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open as long as the process
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open as long as the process
     with suppress(OSError):
         os.dup2(2, 1)
-    return open(own, "w", **_UTF8)  # type: ignore[call-overload, no-any-return]  # noqa: SIM115, PTH123 - as above
+    return open(own, "w", **_UTF8)  # type: ignore[call-overload, no-any-return]  # noqa: PTH123 - as above
 
 
 def write(text: str) -> None:
@@ -63,8 +63,9 @@ def write_json(value: object) -> None:
 
 def note(text: str) -> None:
     """Write a line to standard error."""
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+    with suppress(OSError, AttributeError):  # closed, or none at all
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def plain(text: str) -> str:
@@ -123,7 +124,7 @@ def _wants_details() -> bool:
 
 def _set_up_logging() -> None:
     """Send log records of the chosen level to standard error, and keep libraries' warnings for those who look."""
-    from graph.settings import get_settings  # noqa: PLC0415 - a third of a second that --help need not wait
+    from graph.settings import get_settings
 
     try:
         level = get_settings().log_level.upper()

@@ -22,11 +22,11 @@ async def open_memory(user: str, *, embedding: bool = False) -> "AsyncIterator[M
         EmbeddingMismatchError: The database holds vectors of another model.
         InputError: The user's name is empty or reserved.
     """
-    from graph.embeddings import open_embedder  # noqa: PLC0415 - --help need not wait for any of these
-    from graph.settings import get_settings  # noqa: PLC0415
-    from stores.database import open_database  # noqa: PLC0415
-    from stores.manager import MemoryManager  # noqa: PLC0415
-    from stores.vectors import ensure_space  # noqa: PLC0415
+    from graph.embeddings import open_embedder
+    from graph.settings import get_settings
+    from stores.database import open_database
+    from stores.manager import MemoryManager
+    from stores.vectors import ensure_space
 
     settings = get_settings()
     embedder = open_embedder(

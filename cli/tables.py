@@ -12,9 +12,9 @@ def write_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     if not output.stdout().isatty():
         output.write("".join("\t".join(row) + "\n" for row in cells))
         return
-    from rich.console import Console  # noqa: PLC0415 - needed for people only
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:

@@ -21,7 +21,7 @@ def list_threads(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="The latest N.")] = 100,
     as_json: options.Json = False,
 ) -> None:
-    r"""List a user's threads, the latest first.
+    """List a user's threads, the latest first.
 
     \b
     Examples:
@@ -32,7 +32,7 @@ def list_threads(
     output.stdout()
 
     async def show() -> None:
-        from cli.tables import write_table  # noqa: PLC0415 - --help need not wait
+        from cli.tables import write_table
 
         async with open_memory(output.as_text(user)) as memory:
             rows = await memory.threads(limit)

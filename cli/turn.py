@@ -43,7 +43,7 @@ class TurnView:
 
     def show(self, event: "Event") -> None:
         """Show what has happened."""
-        from graph import notebook  # noqa: PLC0415 - imported long before the first event, but not before --help
+        from graph import notebook
 
         match event:
             case notebook.Token(text):
@@ -115,7 +115,8 @@ def gauge(use: Mapping[str, Any]) -> Text:
     percent, filled = float(use["percent"]), round(_BAR * min(float(use["percent"]), 100) / 100)
     colour = "green" if percent < _NEARLY_FULL else "yellow" if percent < _FULL else "red"
     bar = Text("▰" * filled, colour) + Text("▱" * (_BAR - filled), "dim")
-    return Text("window ", "dim") + bar + Text(f" {percent:.0f} %  {use['tokens']:,} of {use['window']:,} tokens", "dim")
+    fill = f" {percent:.0f} %  {use['tokens']:,} of {use['window']:,} tokens"
+    return Text("window ", "dim") + bar + Text(fill, "dim")
 
 
 def _first_line(text: str) -> str:

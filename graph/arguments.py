@@ -14,7 +14,10 @@ from graph.seen import Prompt, Seen, read_blocks
 from stores.lexical import terms
 
 _REFERENCES = {
-    "arxiv": re.compile(r"(?<![\w./])(?:\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?(?![\w/])"),
+    "arxiv": re.compile(
+        r"(?:(?<![\w./])|(?<=/abs/)|(?<=/pdf/))"
+        r"(?:\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?(?![\w/])"
+    ),
     "url": re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]"),
     "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
     "date": re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?)?\b"),
@@ -26,6 +29,8 @@ _BY_USER = (_REFERENCES["email"], _REFERENCES["date"])
 _ALSO = {"uri": "url", "link": "url", "mail": "email", "recipient": "email", "since": "date", "until": "date"}
 _NEAR = 2
 """Words between a number and what it counts, at most."""
+_SURE = 0.75
+"""Share of the request's terms that must stand with an id that says nothing by itself: it may name what is deleted."""
 _COUNTS = re.compile(r"how many|at most|number of|maximum|limit\b", re.IGNORECASE)
 _NOT = frozenset({"no", "not", "without", "non", "senza", "sans", "ohne", "sin"})
 _VALUE_ENDS = re.compile(r"[,;!?]|\.(?=\s|$)|\s(?:and|with|e|con|und|et|y)\s")
@@ -134,7 +139,8 @@ def _number(name: str, parameter: Mapping[str, Any], request: Request) -> float 
     numbers = {i: _as_number(w.low) for i, w in enumerate(request.words) if w.low in NUMBERS or w.text.isdigit()}
     named = {stem(w) for w in words_of_name(name)}
     places = [i for i, w in enumerate(request.words) if stem(w.text) in named]
-    near = [i for i in numbers if any(abs(i - place) <= _NEAR for place in places)]
+    far = {i: min((abs(i - place) for place in places), default=_NEAR + 1) for i in numbers}
+    near = sorted((i for i in numbers if far[i] <= _NEAR), key=lambda i: far[i])
     if not near and _COUNTS.search(str(parameter.get("description") or "")):
         near = [i for i in numbers if request.counts_things(i)]
     if not near:
@@ -174,9 +180,10 @@ def _pointer(name: str, pattern: re.Pattern[str], request: Request, prompt: Prom
     else:
         pools += [_in_text(pattern, said.text) for said in reversed(talk)]
         # The ids of other segments' passages are no one's business but expand_summary's and the like.
-        opaque = pattern is _REFERENCES["id"]
-        pools += [_in_passages(pattern, prompt.of(source)) for source in (("User",) if opaque else _SOURCES)]
-    return _choose([pool for pool in pools if pool], request, prompt, opaque=pattern is _REFERENCES["id"])
+        sources = ("User",) if pattern is _REFERENCES["id"] else _SOURCES
+        pools += [_in_passages(pattern, prompt.of(source)) for source in sources]
+    sure = _SURE if pattern is _REFERENCES["id"] and not segment else 0.0
+    return _choose([pool for pool in pools if pool], request, prompt, sure)
 
 
 def _in_results(pattern: re.Pattern[str], results: Sequence[ToolMessage]) -> list[_Candidate]:
@@ -198,14 +205,14 @@ def _in_text(pattern: re.Pattern[str], text: str) -> list[_Candidate]:
     return list(reversed(found.values()))
 
 
-def _choose(pools: list[list[_Candidate]], request: Request, prompt: Prompt, *, opaque: bool) -> str | None:
+def _choose(pools: list[list[_Candidate]], request: Request, prompt: Prompt, sure: float) -> str | None:
     if not pools:
         return None
     wanted = terms(request.object)
     best = max((c for pool in pools for c in pool), key=lambda c: _overlap(wanted, c.context))
-    if _overlap(wanted, best.context) > 0:
+    if wanted and _overlap(wanted, best.context) >= (sure or 1 / len(wanted)):
         return best.value
-    if wanted and (request.is_named or opaque):
+    if wanted and (request.is_named or sure):
         return None  # something else is meant than what was spoken of
     if (place := request.ordinal) is not None:
         listed = next((pool for pool in pools if len(pool) > max(1, place)), [])

@@ -13,7 +13,7 @@ from graph import quoting
 from graph.arguments import Filled, fill, is_reference
 from graph.embeddings import Embedder
 from graph.intent import Chooser, Examples, words_of_name
-from graph.phrases import FUNCTION, ITALIAN, NOTICES
+from graph.phrases import FUNCTION, ITALIAN, NOTICES, SPEAKING
 from graph.request import Request
 from graph.seen import Prompt, Seen
 
@@ -33,7 +33,7 @@ class Turn:
         self._examples = examples
         self._prompt = prompt
         self._tools = {str(tool["name"]): tool for tool in tools}
-        self._request = Request(prompt.question)
+        self._request = Request(prompt.question, SPEAKING)
         self._called = [call for step in prompt.steps for call in step.tool_calls]
         self._kind = "answer"
         self._lacking: tuple[str, list[str]] | None = None

@@ -121,8 +121,9 @@ THAT = NAMING | _words("that che que dass qui")
 FUNCTION = ARTICLES | _words(
     """i u you he she it we they my your our m s t don dont re ll d ve im can could would will may might should shall
     do does did have has had like there let just also now then and or so if what who where when how why be next one
-    ones io tu puoi potresti devi ho hai ha può favore ti ne se e ed o anche ora poi quel quello quella questo
-    questa puedes este esta peux pouvez ce cet cette te kannst du ich mir bitte dieses"""
+    ones io tu puoi potresti devi cosa chi quale quali ho hai ha abbiamo avevo avevi era è stata stato sono può
+    favore ti ne se e ed o anche ora poi quel quello quella questo questa puedes este esta peux pouvez ce cet cette
+    te kannst du ich mir bitte dieses"""
 )
 
 INTENT = _words(
@@ -172,5 +173,12 @@ NUMBERS = {
     for said in ("two three four five six seven eight nine ten", "due tre quattro cinque sei sette otto nove dieci")
     for number, word in enumerate(said.split(), 2)
 }
+SPEAKING = _words(
+    """ask asked asking say said saying tell told talk talked speak spoke discuss discussed request requested question
+    questions message messages conversation chat thing things word words answer answered reply replied response earlier
+    before chiesto detto dicevo parlato discusso domanda domande domandato richiesta messaggio messaggi conversazione
+    parole risposta risposto prima inizio pregunta preguntas question frage fragen"""
+)
+"""Words of questions on the conversation itself: they are not what it was about."""
 BY_ASSISTANT = _words("answer answered reply replied response risposta risposto rispondi respuesta réponse antwort")
 """Words that ask for what the assistant said; without them a question on the conversation is about the user's words."""

@@ -18,8 +18,10 @@ from graph.resources import get_resources
 from graph.state import ContextUse, State
 from graph.window import Window
 
-_TOOLS_ALLOWANCE = 150  # tokens of a tool that is yet to be chosen
+_TOOLS_ALLOWANCE = 180  # tokens of a tool that is yet to be chosen
 _ALWAYS = 3  # tools that are offered beside those that fit the step
+_READERS = ("expand_summary", "read_tool_log")
+"""The tools that follow the pointers."""
 
 
 def system_prompt(runtime: Any) -> SystemMessage:
@@ -86,17 +88,36 @@ def measure(state: State, window: Window, limits: Limits, *, final: bool = False
     }
 
 
-def that_fit(names: list[str], state: State, window: Window, limits: Limits) -> list[str]:
-    """Keep of some tools, in their order, those whose schemas the window still holds."""
-    use = measure({**state, "offered": []}, window, limits, final=True)
-    room = min(limits.tools_room, limits.hard - use["tokens"])
-    kept: list[str] = []
-    for name in names:
+def pointed_at(state: State, window: Window) -> list[str]:
+    """Return the tools that something in the window or the exchange tells the model to call."""
+    passages = [p.text for segment in window.segments.values() for p in segment.passages]
+    texts = [window.question, *passages, *(tokens.text_of(m) for m in exchange_of(state))]
+    toolbox = get_resources().toolbox
+    named = [name for name in _READERS if name in toolbox and any(name in text for text in texts)]
+    if window.segment("Summary").passages and _READERS[0] in toolbox:
+        named.insert(0, _READERS[0])
+    return list(dict.fromkeys(named))
+
+
+def that_fit(names: list[str], needed: list[str], state: State, window: Window, limits: Limits) -> set[str]:
+    """Choose of some tools those whose schemas the window still holds.
+
+    Args:
+        names: Tools in the order of their claim.
+        needed: Those that must be there, as long as the window holds them at all; the others stay below the threshold.
+        state: The state.
+        window: The window.
+        limits: The turn's limits.
+    """
+    used = measure({**state, "offered": []}, window, limits, final=True)["tokens"]
+    spent, chosen = 0, set[str]()
+    for name in dict.fromkeys([*needed, *names]):
         cost = math.ceil(tokens.count_tools(schemas_of([name]), limits.encoding) * limits.ratio)
-        if cost <= room:
-            kept.append(name)
-            room -= cost
-    return kept
+        most = limits.hard if name in needed else limits.compact_above - limits.reserve
+        if spent + cost <= min(limits.tools_room, most - used):
+            chosen.add(name)
+            spent += cost
+    return chosen
 
 
 def question_of(state: State) -> UUID | None:

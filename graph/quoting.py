@@ -144,7 +144,7 @@ def spoken(request: Request, talk: Sequence[Seen]) -> list[Seen]:
     said = _said(request, talk)
     if (place := request.ordinal) is not None:
         return said[place:][:1] if -len(said) <= place < len(said) else []
-    return matching(request, talk) or said[-_LISTED:]
+    return matching(request, talk) if terms(request.object) else said[-_LISTED:]
 
 
 def matching(request: Request, talk: Sequence[Seen]) -> list[Seen]:

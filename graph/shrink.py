@@ -27,6 +27,7 @@ _LEAST_TEXT = 60  # tokens of a long message or result that is shown in part
 _LEAST_QUESTION = 400
 _RESULT_WEIGHT, _QUESTION_WEIGHT = 4, 8
 _LEAST_SHORT = 100  # tokens of steps put in short
+_IN_PART = "long texts shown by head, tail and pointer"
 _CUTS = 3  # until what was reckoned by parts fits as a whole
 
 
@@ -60,20 +61,32 @@ class Ladder:
     def __init__(self, state: State, window: Window, runtime: Any, limits: Limits) -> None:
         self.state = state
         self.window = window
-        self.did: list[str] = []
+        self._did: dict[str, int | None] = {}
         self.goals = goals_of(limits, state["context"]["tokens"] if state["overflows"] else None)
         self._limits = limits
         self._thread = thread_of(runtime)
         self._manager = get_resources().manager.for_user(user_of(runtime))
         self._exchange: list[AnyMessage] = repaired(exchange_of(state))
 
-    def use(self) -> ContextUse:
-        """Measure the next call as it stands now."""
-        return prompt.measure({**self.state, "messages": [*self._exchange]}, self.window, self._limits)
+    @property
+    def did(self) -> list[str]:
+        """Say what was done, a line for each means."""
+        return [what if number is None else f"{what}: {number}" for what, number in self._did.items()]
 
-    def tokens(self) -> int:
-        """Count the next call as it stands now."""
-        return self.use()["tokens"]
+    def use(self, *, least: bool = False) -> ContextUse:
+        """Measure the next call as it stands now.
+
+        Args:
+            least: With no more tools than those that the window points to.
+        """
+        state: State = {**self.state, "messages": [*self._exchange]}
+        if least:
+            state = {**state, "offered": prompt.pointed_at(state, self.window)}
+        return prompt.measure(state, self.window, self._limits, final=least)
+
+    def tokens(self, goal: int | None = None) -> int:
+        """Count the next call as it stands now; for the hard goal with the fewest tools."""
+        return self.use(least=goal == self.goals.hard)["tokens"]
 
     def changed_messages(self) -> list[AnyMessage | RemoveMessage]:
         """Return what the state's messages need: the exchange as it is now, in place of what it was."""
@@ -101,33 +114,36 @@ class Ladder:
             (hard, self._cut_question_too),
         ]
         for goal, step in steps:
-            if self.tokens() > goal:
+            if self.tokens(goal) > goal:
                 await step(goal)
 
     # The exchange
 
     async def _point_at_old_results(self, _: int) -> None:
         """Put pointers for the results of all steps but the latest."""
-        self._exchange_becomes(results.with_pointers(self._exchange, self._limits), "old tool results became pointers")
+        self._exchange_becomes(results.with_pointers(self._exchange, self._limits), "old results behind pointers")
 
     async def _take_back_pages(self, goal: int) -> None:
         """Take back pages that were read in one step and are too much together, the last ones first."""
         for page in reversed(results.results_in(self._exchange, pages=True)):
-            if self.tokens() <= goal:
+            if self.tokens(goal) <= goal:
                 return
-            self._exchange_becomes(results.without_page(self._exchange, page), "page was taken back")
+            self._exchange_becomes(results.without_page(self._exchange, page), "pages taken back")
 
     def _exchange_becomes(self, exchange: list[AnyMessage], what: str) -> None:
         number = sum(a is not b for a, b in zip(exchange, self._exchange, strict=True))
+        self._exchange = exchange
+        self._note(what, number)
+
+    def _note(self, what: str, number: int) -> None:
         if number:
-            self._exchange = exchange
-            self.did.append(f"{number} {what}")
+            self._did[what] = (self._did.get(what) or 0) + number
 
     async def _put_old_steps_in_short(self, _: int) -> None:
         await self._put_in_short(len(groups_of(self._exchange)) - 1, self._limits.page)
 
     async def _put_all_steps_in_short(self, goal: int) -> None:
-        use = self.use()
+        use = self.use(least=True)
         room = goal - (use["tokens"] - use["segments"]["exchange"])
         await self._put_in_short(len(groups_of(self._exchange)), max(_LEAST_SHORT, room))
 
@@ -141,7 +157,7 @@ class Ladder:
         before = tokens.count_messages([m for group in old for m in group], self._limits.encoding)
         if tokens.count_message(short, self._limits.encoding) < before:
             self._exchange = [short, *later]
-            self.did.append(f"{number} steps were put in short")
+            self._note("steps put in short", number)
 
     def _patience(self) -> float:
         """Return the seconds that a model may take for a summary: never more than half of what is left of the turn."""
@@ -168,18 +184,18 @@ class Ladder:
             stored = await self._manager.read_conversational_memory(self._thread, but=asked)
             whole = [p for p in stored if p.id in chosen]  # the window may show a part of them
             covered = await compaction.cover(self._manager, self._thread, whole, self._limits, seconds=self._patience())
-            self.did.append(str(covered) if covered else "the thread was compacted elsewhere")
+            self._did[str(covered) if covered else "the thread was compacted elsewhere"] = None
             left = await self._manager.read_conversational_memory(self._thread, but=asked)
             self._show("Conversation", left, "older turns are under Summary Memory")
         folded = await compaction.fold(self._manager, self._thread, self._limits, seconds=self._patience())
-        self.did += map(str, folded)
+        self._did |= dict.fromkeys(map(str, folded))
         self._show("Summary", await self._manager.read_summary_context(self._thread))
 
     def _worth_summarising(self, goal: int, keep: int) -> set[str]:
         """Choose messages from the oldest turn on, until the goal is met; none if their summary costs as much."""
         turns = compaction.turns_of(self.window.segment("Conversation").passages)
         chosen: set[str] = set()
-        excess, gained = self.tokens() - goal, -DESCRIPTION_TOKENS
+        excess, gained = self.tokens(goal) - goal, -DESCRIPTION_TOKENS
         for turn in turns[: max(0, len(turns) - keep)]:
             if gained >= excess:
                 break
@@ -211,8 +227,7 @@ class Ladder:
             if kept < len(passages):
                 dropped += len(passages) - kept
                 self.window = self.window.with_passages(name, passages[:kept], "left out: the window is full")
-        if dropped:
-            self.did.append(f"{dropped} passages gave way")
+        self._note("passages of other memories left out", dropped)
 
     # What is long
 
@@ -238,7 +253,7 @@ class Ladder:
         texts = [self._long_message(p) for p in passages]
         texts += [Long(tokens.text_of(m), n, self._limits.count, _LEAST_TEXT, _RESULT_WEIGHT) for m, n in shown]
         texts += [self._long_question(asked)] if question and (asked := prompt.question_of(self.state)) else []
-        room = goal - self.tokens() + sum(text.size for text in texts)
+        room = goal - self.tokens(goal) + sum(text.size for text in texts)
         window, exchange, cut = self.window, self._exchange, 0
         for _ in range(_CUTS):
             new = [text.cut(height) for text, height in zip(texts, heights(texts, room), strict=True)]
@@ -249,11 +264,11 @@ class Ladder:
             if passages:
                 left = tuple(replace(p, text=t) for p, t in zip(passages, messages, strict=True))
                 self.window = self.window.with_passages("Conversation", left)
-            if (over := self.tokens() - goal) <= 0:
+            if (over := self.tokens(goal) - goal) <= 0:
                 break
             room -= over
         if cut:
-            self.did.append(f"{cut} long texts are shown by head, tail and pointer")
+            self._did[_IN_PART] = cut
 
     def _long_message(self, passage: Passage) -> Long:
         note = prompts.MESSAGE_POINTER.format(message_id=passage.id)

@@ -31,7 +31,7 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     window = await prompt.window_of(state, runtime)
     hidden = toolbox.hidden(settings)
     offered = [name for name in state["offered"] if name in toolbox]
-    needed = [name for name in _pointed_at(state, window) if name in toolbox]
+    needed = prompt.pointed_at(state, window)
     pinned = [tool.name for tool in toolbox if tool.pinned]
     wanted = [name for name in (*pinned, *needed, *_found(state)) if name in toolbox and name not in hidden]
     offered = list(dict.fromkeys([*offered, *wanted]))[: limits.max_tools]
@@ -39,21 +39,8 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     if room > 0:
         hits = await toolbox.search(_queries(state, window), room, exclude=offered, settings=settings)
         offered += [hit.name for hit in hits]
-    # What a pointer names must be there; of the others, those that came first.
-    fit = prompt.that_fit(list(dict.fromkeys([*needed, *offered])), state, window, limits)
+    fit = prompt.that_fit(offered, needed, state, window, limits)
     return {"offered": [name for name in offered if name in fit]}
-
-
-def _pointed_at(state: State, window: Window) -> list[str]:
-    """Return the tools that something in the window points to."""
-    names: list[str] = []
-    passages = [p.text for segment in window.segments.values() for p in segment.passages]
-    passages += [window.question, *(text_of(m) for m in exchange_of(state))]
-    if window.segment("Summary").passages or any("expand_summary" in text for text in passages):
-        names.append("expand_summary")
-    if any("read_tool_log" in text for text in passages):
-        names.append("read_tool_log")
-    return names
 
 
 def _found(state: State) -> list[str]:

@@ -72,6 +72,7 @@ def _read(data: bytes, name: str, stop: Event) -> Document:
             texts.append(text)
             pictures = pictures or has_picture
         repaired, title = bool(document.is_repaired), str((document.metadata or {}).get("title") or "")
+    pymupdf.TOOLS.store_shrink(100)  # per cent: MuPDF keeps up to 256 MB of fonts and pictures otherwise
     pages = tuple(Page(text, number) for number, text in enumerate(texts, 1) if text)
     if not pages:
         if repaired or not texts:

@@ -9,7 +9,7 @@ from stores.passages import Passage, render_all
 Count = Callable[[str], int]
 
 _HEAD_TOKENS = 40  # of a block's head line, added to its text
-_TITLE_TOKENS = 90  # of a page's first line, with two ids
+_TITLE_TOKENS = 60  # of a page's first line, with the id
 _GUESSES = 5  # at where a budget ends
 _FULL = 0.9  # of its budget: a slice that fills as much is not made longer
 _CHARACTERS = 4  # of a token, for the first guess
@@ -111,7 +111,7 @@ def one_of(parts: Sequence[Part], id_: str, page: int, budget: int, count: Count
     if not 1 <= page <= len(laid_out):
         raise NotFoundError(f"Summary {id_} has pages 1 to {len(laid_out)}, not {page}.")
     more = f"; the next: expand_summary(summary_id='{id_}', page={page + 1})" if page < len(laid_out) else ""
-    return f"Original messages of {id_}, page {page} of {len(laid_out)}{more}\n{laid_out[page - 1]}"
+    return f"Original messages, page {page} of {len(laid_out)}{more}\n{laid_out[page - 1]}"
 
 
 def _entry(part: Part, page: int) -> str:

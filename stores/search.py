@@ -26,10 +26,10 @@ _FILTERED_CANDIDATES = 2000
 _QUERY_TERMS = 64
 """Terms of a query that are looked up, the most frequent ones."""
 _SAMPLE = 256
-"""The average unit is taken from about as many, evenly spread."""
+"""The average unit is taken from about as many, picked by a hash."""
 _MANY = 100
 """Units from which on a user's statistics are kept for a while: a few more change nothing then."""
-_KEPT_SECONDS = 30
+_KEPT_SECONDS = 60
 _KEPT_USERS = 1000
 _EXACT = 2000
 """Units up to which an exact search is faster than the index in any case."""
@@ -131,12 +131,11 @@ class Search:
             return kept
         cursor = await conn.execute(
             sql.SQL(
-                "WITH ranked AS NOT MATERIALIZED (SELECT place, row_number() OVER (ORDER BY place) AS rank FROM {t}), "
-                "known AS (SELECT count(*) AS units, coalesce(avg(length), 0)::float8 AS mean_length FROM {t}) "
                 "SELECT units, mean_length, "
                 "(SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass) AS in_table, "
                 "(SELECT avg(embedding)::real[] FROM {t} WHERE embedding_model = {model} AND place = ANY(ARRAY("
-                "SELECT place FROM ranked WHERE rank %% greatest(units / %s, 1) = 0))) AS centre FROM known"
+                "SELECT place FROM {t} WHERE hashint8(place) %% greatest(units / %s, 1) = 0))) AS centre "
+                "FROM (SELECT count(*)::int AS units, coalesce(avg(length), 0)::float8 AS mean_length FROM {t}) known"
             ).format(**self._names),
             (self._table, _SAMPLE),
         )

@@ -5,6 +5,7 @@ find, little memory, a start of a few milliseconds. Clients share a lock on a fi
 client ends, and the watcher waits until it can have that lock for itself.
 """
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -87,10 +88,15 @@ def watch(root: Path, idle_seconds: float, own_lock: int) -> None:
 def _stop_all(root: Path) -> None:
     """Stop what holds the server's lock, also if its client was killed before the server had written its process id."""
     server = os.open(root / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    data = root / "data"
     deadline = time.monotonic() + _STOP_SECONDS
     while not _try_lock(server) and time.monotonic() < deadline:
-        if pid := postmaster_pid(root / "data"):
-            stop(pid, root / "data")
+        if pid := postmaster_pid(data):
+            sockets = (data / "postmaster.pid").read_bytes().split(b"\n")[4:5]
+            stop(pid, data)
+            for folder in sockets:
+                with contextlib.suppress(OSError):
+                    Path(os.fsdecode(folder)).rmdir()
         time.sleep(_POLL_SECONDS)
     os.close(server)
 

@@ -39,7 +39,8 @@ def test_a_server_starts_on_a_new_folder_and_is_closed_to_others(new_home: Path)
 
 def test_the_last_client_takes_the_server_along(home: Path) -> None:
     one, other = server_of(home), server_of(home)
-    assert one.start() == other.start()
+    dsn = one.start()
+    assert other.start() == dsn
     pid = running(home)
     one.close()
     time.sleep(0.3)
@@ -47,6 +48,7 @@ def test_the_last_client_takes_the_server_along(home: Path) -> None:
     assert running(home) == pid
     other.close()
     wait_until(lambda: running(home) is None)
+    wait_until(lambda: not Path(parse_qs(urlsplit(dsn).query)["host"][0]).exists())
 
 
 def test_the_server_waits_a_moment_for_the_next_client(home: Path) -> None:

@@ -117,7 +117,7 @@ class Harness:
 @asynccontextmanager
 async def open_harness(db: Database, embedder: Embedder, home: Path, **settings: Any) -> AsyncIterator[Harness]:
     """Open the harness on a test's database."""
-    chosen = Settings(home=home, model="scripted", **{"context_window": 32_000, **settings})
+    chosen = Settings(home=home, model="scripted", **{"context_window": 32_000, "summary_model": "offline", **settings})
     await ensure_space(db.dsn, embedder)
     model = ScriptedChat()
     resources = Resources(chosen, db, embedder, MemoryManager(db, embedder), tools.toolbox, {"scripted": model})

@@ -45,15 +45,15 @@ class LangGraphServer:
         self.folder = folder
         self.log = folder / f"server-{port}.log"
         self._settings = settings
-        self._command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload"]
-        self._command += ["--config", config, "--port", str(port), "--n-jobs-per-worker", "10"]
+        self.command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload"]
+        self.command += ["--config", config, "--port", str(port), "--n-jobs-per-worker", "10"]
 
     def __enter__(self) -> Self:
         # Analytics are switched off in the shell alone: the command line reads no file before it sends them.
         environment = bare_environment(LANGGRAPH_CLI_NO_ANALYTICS="1", **self._settings)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                self._command, cwd=self.folder, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                self.command, cwd=self.folder, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
