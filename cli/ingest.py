@@ -20,10 +20,12 @@ def ingest(
     targets: Annotated[
         list[str], typer.Argument(metavar="PATH|URL|arxiv:ID…", help="Files, directories, web addresses, papers.")
     ],
-    user: options.User = options.DEFAULT_USER,
+    user: options.Owner = None,
     as_json: options.Json = False,
 ) -> None:
     """Store documents in the knowledge base, where every later turn finds them.
+
+    Every user of this database may read what is stored without --user; with it, that user alone.
 
     PDF, Markdown, text and HTML are read; a directory with all that is below it. A document that is there already, and
     has not changed, is left as it is; one that has changed is replaced. The exit code is 1 if any of them failed.
@@ -41,7 +43,7 @@ def ingest(
         from stores.ingest import ingest as take_in
 
         outcomes: list[Outcome] = []
-        async with open_memory(output.as_text(user), embedding=True) as memory:
+        async with open_memory(output.as_text(user) if user else None, embedding=True) as memory:
             from graph.settings import get_settings
 
             with _Display(quiet=as_json) as display:

@@ -23,8 +23,8 @@ def _group() -> None:
 
 
 @app.command("list")
-def list_documents(user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
-    """List a user's documents, the latest first.
+def list_documents(user: options.Owner = None, as_json: options.Json = False) -> None:
+    """List documents, the latest first: those for everyone, with --user also that user's own.
 
     \b
     Examples:
@@ -36,25 +36,34 @@ def list_documents(user: options.User = options.DEFAULT_USER, as_json: options.J
     async def show() -> None:
         from cli.tables import write_table
 
-        async with open_memory(output.as_text(user)) as memory:
+        async with open_memory(output.as_text(user) if user else None) as memory:
             documents = await memory.knowledge_base.documents(memory.user_id)
         if as_json:
             output.write_json({"user_id": memory.user_id, "documents": [_plain(each) for each in documents]})
         elif documents:
             write_table(
-                ["source", "title", "pages", "chunks", "stored", "id"],
-                [(d.source, d.title, d.pages, d.chunks, d.created_at, d.id) for d in documents],
+                ["source", "title", "for", "pages", "chunks", "stored", "id"],
+                [
+                    (
+                        d.source,
+                        d.title,
+                        "everyone" if d.user_id == "*" else d.user_id,
+                        d.pages,
+                        d.chunks,
+                        d.created_at,
+                        d.id,
+                    )
+                    for d in documents
+                ],
             )
         else:
-            output.note(f"'{memory.user_id}' has no documents yet: ricordo ingest PATH stores some.")
+            output.note("There are no documents yet: ricordo ingest PATH stores some.")
 
     output.run(show, as_json=as_json)
 
 
 @app.command("show")
-def show_document(
-    document: _Document, user: options.User = options.DEFAULT_USER, as_json: options.Json = False
-) -> None:
+def show_document(document: _Document, user: options.Owner = None, as_json: options.Json = False) -> None:
     """Show what is known of a document.
 
     \b
@@ -65,7 +74,7 @@ def show_document(
     output.stdout()
 
     async def show() -> None:
-        async with open_memory(output.as_text(user)) as memory:
+        async with open_memory(output.as_text(user) if user else None) as memory:
             known = _plain(await _find(memory, output.as_text(document)))
         if as_json:
             output.write_json(known)
@@ -80,7 +89,7 @@ def show_document(
 @app.command("delete")
 def delete_document(
     document: _Document,
-    user: options.User = options.DEFAULT_USER,
+    user: options.Owner = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a document and its chunks, for good.
@@ -92,7 +101,7 @@ def delete_document(
     """
 
     async def delete() -> None:
-        async with open_memory(output.as_text(user)) as memory:
+        async with open_memory(output.as_text(user) if user else None) as memory:
             found = await _find(memory, output.as_text(document))
             if not yes:
                 typer.confirm(f"Delete {output.plain(found.source)} with its {found.chunks} chunks?", abort=True)
@@ -113,7 +122,7 @@ async def _find(memory: "MemoryManager", name: str) -> "StoredDocument":
         return await base.document(memory.user_id, UUID(name))
     except ValueError:
         raise NotFoundError(
-            f"'{memory.user_id}' has no document '{name}'. `ricordo kb list` shows what is stored."
+            f"There is no document '{name}'. `ricordo kb list` shows what everyone may read, --user NAME a user's own."
         ) from None
 
 

@@ -5,6 +5,12 @@ from typing import Annotated
 import typer
 
 User = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="Whose memory is read and written.")]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--user", "-u", metavar="NAME", help="This user's own documents; without it, those for everyone."
+    ),
+]
 Thread = Annotated[
     str, typer.Option("--thread", "-t", metavar="NAME", help="The conversation: any name, or the id of a thread.")
 ]

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_memory(user: str, *, embedding: bool = False) -> "AsyncIterator[MemoryManager]":
+async def open_memory(user: str | None, *, embedding: bool = False) -> "AsyncIterator[MemoryManager]":
     """Open one user's memories.
 
     Args:
-        user: The user's name.
+        user: The user's name; None for what belongs to everyone.
         embedding: Something will be embedded: make sure that the database's vectors are of this model.
 
     Raises:
@@ -24,7 +24,7 @@ async def open_memory(user: str, *, embedding: bool = False) -> "AsyncIterator[M
     """
     from graph.embeddings import open_embedder
     from graph.settings import get_settings
-    from stores.database import open_database
+    from stores.database import EVERYONE, open_database
     from stores.manager import MemoryManager
     from stores.vectors import ensure_space
 
@@ -39,4 +39,4 @@ async def open_memory(user: str, *, embedding: bool = False) -> "AsyncIterator[M
     async with open_database(settings) as db:
         if embedding:
             await ensure_space(db.dsn, embedder)
-        yield MemoryManager(db, embedder).for_user(user)
+        yield MemoryManager(db, embedder, EVERYONE) if user is None else MemoryManager(db, embedder).for_user(user)

@@ -62,6 +62,8 @@ async def talk(session: Session) -> int:
             await _take(own, line)
         except Leave:
             return 0
+        if session.opening.done():  # it could not be opened, as the line before has told
+            return output.FAILED
 
 
 async def _take(own: Talk, line: str) -> None:

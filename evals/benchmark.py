@@ -111,7 +111,8 @@ async def benchmark_turns(
     Raises:
         DatabaseError: No scratch database can be made.
     """
-    clocked = _Clocked(resources.embedder._model, await resources.embedder.measure())
+    width = await resources.embedder.measure()
+    clocked = _Clocked(resources.embedder._model, width)  # noqa: SLF001 - the same loaded model, not a second one
     await clocked.query("warm up")
     async with scratch_database(resources.db.dsn, resources.embedder) as db, open_checkpointer(db.dsn) as saver:
         await _fill(db, resources.embedder, memories, progress)

@@ -170,7 +170,7 @@ class Turn:
         return await quoting.evidence(question, vector, passages, self._embedder, most)
 
     def _language(self) -> str:
-        words = [word.low for word in self._request.words]
+        words = [word.low for i, word in enumerate(self._request.words) if not i or word.text[0].islower()]
         return "it" if sum(w in ITALIAN for w in words) > sum(w in FUNCTION - ITALIAN for w in words) else "en"
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from graph import tokens
 from graph.extract import centrality, sentences, shortened
+from graph.phrases import OWN_WORDS
 from stores.lexical import terms
 from stores.pages import fit
 
@@ -153,7 +154,7 @@ def _read(messages: Sequence[tuple[str, str]]) -> list[_Sentence]:
     share = max(1_000, _READ_CHARACTERS // max(1, len(messages)))
     found: list[_Sentence] = []
     for number, (role, text) in enumerate(messages):
-        every = [shortened(sentence) for piece in _sampled(text, share) for sentence in sentences(piece)]
+        every = [shortened(s) for piece in _sampled(text, share) for s in sentences(piece) if s not in OWN_WORDS]
         spoken = [s for s in dict.fromkeys(every) if any(map(str.isalnum, s))] or every[:1]
         found += [_Sentence(s, number, len(found) + i, role) for i, s in enumerate(spoken)]
     return found

@@ -209,9 +209,12 @@ async def open_agent(
         DatabaseError: PostgreSQL cannot be started, reached or migrated.
         ConfigurationError: A setting cannot be used.
     """
-    async with open_resources(settings, models) as resources, open_checkpointer(resources.db.dsn) as saver:
-        async with aclosing(Agent(resources, saver)) as agent:
-            yield agent
+    async with (
+        open_resources(settings, models) as resources,
+        open_checkpointer(resources.db.dsn) as saver,
+        aclosing(Agent(resources, saver)) as agent,
+    ):
+        yield agent
 
 
 def call_agent(query: str, thread_id: str = "1", max_iterations: int = 10, **context: Any) -> str:

@@ -95,6 +95,7 @@ NOTICES = {
         "talk": "Sono offline e non so conversare: posso cercare, salvare, ricordare e citare. Chiedi di un documento.",
     },
 }
+OWN_WORDS = frozenset(text for notices in NOTICES.values() for text in notices.values())
 
 
 def _words(text: str) -> frozenset[str]:
@@ -102,7 +103,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 ITALIAN = _words(
-    """il lo la gli le un una di del della dello dei delle dell al alla nel nella sul sulla che chi è sono mi ti mia mio
+    """l il lo la gli le un una di del della dello dei delle dell al alla nel nella sul sulla che chi è sono mi ti mia mio
     cosa qual quale quali quando come dove perché quanti quante puoi ciao grazie per con fai dimmi ho hai"""
 )
 """A request that holds more of these than of `FUNCTION`'s other words is answered in Italian."""
@@ -180,5 +181,10 @@ SPEAKING = _words(
     parole risposta risposto prima inizio pregunta preguntas question frage fragen"""
 )
 """Words of questions on the conversation itself: they are not what it was about."""
+MODAL = _words(
+    "can could would will may please puoi potresti mi vorrei voglio puedes peux pouvez kannst bitte i'd want need"
+)
+TELLING = _words("remember note mind ricorda ricordati nota memory save")
+"""Verbs by which the user tells something: what follows them is a fact, and no question."""
 BY_ASSISTANT = _words("answer answered reply replied response risposta risposto rispondi respuesta réponse antwort")
 """Words that ask for what the assistant said; without them a question on the conversation is about the user's words."""

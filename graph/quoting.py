@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graph.embeddings import Embedder
 from graph.extract import centrality, relevance, sentences, shortened
 from graph.intent import embed_known
-from graph.phrases import BY_ASSISTANT, NOTICES, REQUESTS
+from graph.phrases import BY_ASSISTANT, OWN_WORDS, REQUESTS
 from graph.request import Request
 from graph.seen import Seen, read_blocks, read_json
 from stores.lexical import terms
@@ -22,13 +22,15 @@ _EMBEDDED_WITHOUT_WORDS = 30
 _WORDS_AGREE = 0.4
 _WORDS = 0.1
 """Weight of shared words beside the difference of cosines, which seldom exceeds 0.15."""
-_NEAR_ENOUGH = -0.01
+_USUAL = 0.75
+_NEAR_ENOUGH = 0.0
+_SURE = 0.015
 _WHOLE = 1_500  # characters of a result that is quoted whole
 _QUOTED_MESSAGE = 4_000  # characters of a message that is quoted whole
 _LISTED = 10
+_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', ")")
 _WEIGHTS = {"Summary": -0.02, "Entity": -0.01, "Conversation": -0.01}
 _LEFT_OUT = {"Workflow"}
-_OWN_WORDS = frozenset(text for notices in NOTICES.values() for text in notices.values())
 _MAIN = re.compile(
     r"\b(we (?:\w+ )?(?:present|propose|introduce|show|find|found|demonstrate|conclude|argue|study|report)\w*|"
     r"(?:in )?this (?:paper|article|work|study|report)|results? (?:show|suggest|indicate)\w*|our \w+ (?:results?|show)|"
@@ -55,14 +57,14 @@ class Quote:
 
 def _quotes(passages: Sequence[Seen]) -> list[Quote]:
     found: dict[str, Quote] = {}
-    for seen in passages:
-        if seen.segment in _LEFT_OUT or (seen.role == "assistant" and any(own in seen.text for own in _OWN_WORDS)):
+    for seen in sorted(passages, key=lambda seen: seen.segment != "Knowledge Base"):  # the better source for a sentence
+        if seen.segment in _LEFT_OUT or (seen.role == "assistant" and any(own in seen.text for own in OWN_WORDS)):
             continue
         for sentence in sentences(seen.text):
             wordy = len(_WORDY.findall(sentence)) >= 3 or _SCRIPT.search(sentence)  # noqa: PLR2004 - a sentence has a few
-            asked = seen.role == "user" and sentence.endswith(("?", "？"))
-            if wordy and not asked and not _REFERENCE_LIST.search(sentence):
-                found.setdefault(sentence, Quote(shortened(sentence, 500), seen))
+            asks = seen.role == "user" and Request(sentence).asks_something
+            if wordy and not asks and not _REFERENCE_LIST.search(sentence):
+                found.setdefault(sentence.strip('"'), Quote(shortened(sentence.strip('"'), 500), seen))
     return list(found.values())
 
 
@@ -87,17 +89,20 @@ async def evidence(
     agree = np.array(relevance(terms(question), [terms(f"{q.text} {q.seen.known.get('title', '')}") for q in quotes]))
     count = _EMBEDDED if agree.max() >= _WORDS_AGREE else _EMBEDDED_WITHOUT_WORDS
     kept = sorted(range(len(quotes)), key=lambda i: (-agree[i], i))[:count]
-    near = (await embedder.passages([quotes[i].text for i in kept])) @ vector
-    # What unrelated sentences have in common with the question is the zero of the scale, whatever the model.
-    unrelated = await embed_known(embedder, [text for said in REQUESTS.values() for text in said])
-    common = float((unrelated @ vector).mean())
-    scores = near - common + _WORDS * agree[kept] + [_WEIGHTS.get(quotes[i].seen.segment, 0.0) for i in kept]
+    vectors = await embedder.passages([quotes[i].text for i in kept])
+    others = await embed_known(embedder, [text for said in REQUESTS.values() for text in said])
+    # What the question has in common with anything, and a sentence with any question, tells nothing, and differs from
+    # model to model and from language to language: without it the scale begins at zero.
+    near = vectors @ vector - (others @ vector).mean()
+    usual = (vectors @ others.T).mean(axis=1)
+    scores = near - _USUAL * (usual - usual.mean()) + _WORDS * agree[kept]
+    scores += [_WEIGHTS.get(quotes[i].seen.segment, 0.0) for i in kept]
     order = np.argsort(-scores, kind="stable")
     best = float(scores[order[0]])
     if best < _NEAR_ENOUGH:
         return [], False
     chosen = [quotes[kept[i]] for i in order[:most] if scores[i] >= max(best * 0.75, _NEAR_ENOUGH)]
-    return chosen, best > 0
+    return chosen, best > _SURE
 
 
 def overview(question: str, passages: Sequence[Seen], talk: Sequence[Seen], most: int = 5) -> list[Quote]:
@@ -106,7 +111,8 @@ def overview(question: str, passages: Sequence[Seen], talk: Sequence[Seen], most
     The document is the one that the request names, or the one spoken of last, or else the one that fits best.
     """
     document = _document(question, passages, talk)
-    quotes = _quotes([seen for seen in passages if seen.document == document])
+    every = _quotes([seen for seen in passages if seen.document == document])
+    quotes = [quote for quote in every if quote.text.endswith(_ENDS)] or every  # headings and names end otherwise
     scores = centrality([terms(quote.text) for quote in quotes])
     first = {id(seen): rank for rank, seen in enumerate(passages)}
     ranked = sorted(

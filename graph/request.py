@@ -12,10 +12,12 @@ from graph.phrases import (
     FUNCTION,
     INTENT,
     KINDS,
+    MODAL,
     NAMING,
     ORDINALS,
     PLACES,
     QUESTIONS,
+    TELLING,
     THAT,
     TOPIC,
     WHERE,
@@ -97,6 +99,13 @@ class Request:
     def is_question(self) -> bool:
         """Whether it asks for an answer by a question word, so that all of it is what is looked for."""
         return bool(self.words) and self.words[0].low in QUESTIONS
+
+    @cached_property
+    def asks_something(self) -> bool:
+        """Whether it is a question or an order, and no statement."""
+        first = self.words[0].low if self.words else ""
+        orders = first in INTENT | QUESTIONS | MODAL and first not in TELLING
+        return orders or self.text.endswith(("?", "？", "؟"))
 
     def counts_things(self, i: int) -> bool:
         """Tell whether the number at a place counts what is asked for: *three papers*, *top 5*."""

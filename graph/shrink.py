@@ -84,6 +84,12 @@ class Ladder:
             state = {**state, "offered": prompt.pointed_at(state, self.window)}
         return prompt.measure(state, self.window, self._limits, final=least)
 
+    def expected(self) -> int:
+        """Count the next call with as many tools as will be offered: above the threshold only those that it needs."""
+        use = self.use()
+        rest = use["tokens"] - use["segments"]["tools"]
+        return max(self.use(least=True)["tokens"], min(use["tokens"], rest + max(0, self.goals.threshold - rest)))
+
     def tokens(self, goal: int | None = None) -> int:
         """Count the next call as it stands now; for the hard goal with the fewest tools."""
         return self.use(least=goal == self.goals.hard)["tokens"]

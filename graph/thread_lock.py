@@ -82,6 +82,6 @@ class ThreadLocks:
 
 def _busy(name: str, seconds: float) -> ThreadBusyError:
     return ThreadBusyError(
-        f"Another turn of thread '{name}' is still under way after {seconds:g} seconds, so this one was not begun. Wait "
-        "for it to end and ask again, or use another thread."
+        f"Another turn of thread '{name}' is still under way after {seconds:g} seconds, so this one was not begun. "
+        "Wait for it to end and ask again, or use another thread."
     )

@@ -21,10 +21,10 @@ async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
     """
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
-    before = prompt.measure(state, window, limits)["tokens"]
     ladder = Ladder(state, window, runtime, limits)
+    before = ladder.expected()
     await ladder.run()
-    after = ladder.tokens()
+    after = ladder.expected()
     did = f"{before} to {after} tokens: {'; '.join(ladder.did) or 'nothing was left to shorten'}"
     return {
         "window": ladder.window,

@@ -21,6 +21,8 @@ _B_NEAR = 0.1
 """B where neighbours count: their words even the lengths out."""
 _DENSE = 0.45
 """Weight of meaning against words. Between 0.4 and 0.5 it makes no difference that can be measured."""
+_COVERED = 3.0
+"""Words have their whole weight where the best unit covers a third of the query, in rarity."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +35,46 @@ class Posting:
     lengths: NDArray[np.int32]
 
 
-def bm25(postings: Sequence[Posting], units: int, mean_length: float, *, near: bool) -> tuple[Places, Floats]:
+@dataclass(frozen=True)
+class Words:
+    """Units that hold terms of a query."""
+
+    places: Places
+    """Ascending; where neighbours count, some have no unit."""
+    scores: Floats
+    """BM25."""
+    possible: float
+    """What a unit would score that is about every term of the query."""
+
+    def at(self, places: Places) -> Floats:
+        """Return the scores at some places, 0 where no term occurs."""
+        if not len(self.places):
+            return np.zeros(len(places))
+        index = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        return np.where(self.places[index] == places, self.scores[index], 0.0)
+
+    def best(self, count: int) -> list[int]:
+        """Return the places of the best scores, in no order."""
+        if count >= len(self.places):
+            return [int(place) for place in self.places]
+        return [int(place) for place in self.places[np.argpartition(-self.scores, count)[:count]]]
+
+
+def bm25(postings: Sequence[Posting], asked: int, units: int, mean_length: float, *, near: bool) -> Words:
     """Score all units that hold a term of the query.
 
     Args:
         postings: One for each term of the query that occurs at all.
+        asked: Terms of the query.
         units: How many units the user has.
         mean_length: Terms of a unit, on average.
         near: Let a word of a neighbour count in part, so that an answer is found by the words of its question.
-
-    Returns:
-        Places, ascending, and their scores; with `near` some places have no unit.
     """
+    rarities = [_rarity(units, len(posting.places)) for posting in postings]
+    possible = (sum(rarities) + (asked - len(postings)) * _rarity(units, 0)) * (K1 + 1)
     if not postings:
-        return np.empty(0, np.int64), np.empty(0)
+        return Words(np.empty(0, np.int64), np.empty(0), possible)
     weights = NEAR if near else NEAR[:1]
-    b = _B_NEAR if near else B
     shifts = [(shift, weights[abs(shift)]) for shift in range(1 - len(weights), len(weights))]
     every = np.concatenate([posting.places + shift for posting in postings for shift, _ in shifts])
     every.sort(kind="stable")  # merges the sorted runs it is made of
@@ -61,23 +87,28 @@ def bm25(postings: Sequence[Posting], units: int, mean_length: float, *, near: b
             row[at] += weight * posting.counts
             if shift == 0:
                 lengths[at] = posting.lengths
+    b = _B_NEAR if near else B
     norm = K1 * (1 - b + b * lengths / max(mean_length, 1))
     scores = np.zeros(len(places))
-    for row, posting in zip(counts, postings, strict=True):
-        found = len(posting.places)
-        rarity = math.log(1 + (max(units, found) - found + 0.5) / (found + 0.5))
+    for row, rarity in zip(counts, rarities, strict=True):
         scores += rarity * row * (K1 + 1) / (row + norm)
-    return places, scores
+    return Words(places, scores, possible)
 
 
-def fuse(dense: Floats, lexical: Floats) -> Floats:
+def _rarity(units: int, found: int) -> float:
+    return math.log(1 + (max(units, found) - found + 0.5) / (found + 0.5))
+
+
+def fuse(dense: Floats, lexical: Floats, possible: float) -> Floats:
     """Fuse the two scores of each candidate.
 
-    Each half is divided by its best. A candidate with no vector (not embedded yet) is judged by its words alone.
+    Each half is divided by its best, so that neither model's scale matters. Words that cover little of the query
+    weigh less; a candidate with no vector (not embedded yet) is judged by its words alone.
 
     Args:
         dense: Likeness above that of an average unit; NaN where there is no vector.
         lexical: BM25, 0 where no word matches.
+        possible: The best score that `lexical` could have.
 
     Returns:
         Scores of 0 to 1.
@@ -85,7 +116,7 @@ def fuse(dense: Floats, lexical: Floats) -> Floats:
     meaning = _to_best(dense)
     if not lexical.any():
         return np.nan_to_num(meaning)
-    words = _to_best(lexical)
+    words = _to_best(lexical) * min(1.0, _COVERED * float(lexical.max()) / possible)
     return np.where(np.isnan(meaning), words, _DENSE * meaning + (1 - _DENSE) * words)
 
 

@@ -45,6 +45,8 @@ class StoredDocument:
     """A document as the knowledge base lists it."""
 
     id: UUID
+    user_id: str
+    """Whose it is; '*' for everyone's."""
     source: str
     title: str
     kind: str
@@ -172,7 +174,10 @@ class KnowledgeBase:
     async def find(self, user_id: str, source: str) -> StoredDocument | None:
         """Return the document of a source, if there is one."""
         async with self.db.transaction(user_id) as conn:
-            row = await (await conn.execute(f"{_SELECT} WHERE source = %s", (clean(source).strip(),))).fetchone()
+            cursor = await conn.execute(
+                f"{_SELECT} WHERE user_id = %s AND source = %s", (user_id, clean(source).strip())
+            )
+            row = await cursor.fetchone()
         return _stored(row) if row else None
 
     async def delete(self, user_id: str, document_id: UUID) -> None:
@@ -182,9 +187,10 @@ class KnowledgeBase:
             NotFoundError: This user has no such document.
         """
         async with self.db.transaction(user_id) as conn:
-            chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s", (document_id,))
+            own = (document_id, user_id)
+            chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s AND user_id = %s", own)
             await self.vectors.delete(conn, [row["id"] for row in await chunks.fetchall()])
-            deleted = await conn.execute("DELETE FROM documents WHERE id = %s", (document_id,))
+            deleted = await conn.execute("DELETE FROM documents WHERE id = %s AND user_id = %s", own)
         if not deleted.rowcount:
             raise _unknown(document_id)
 
@@ -199,7 +205,7 @@ class KnowledgeBase:
         return Prepared(units, np.concatenate([part.vectors for part in parts]))
 
 
-_SELECT = "SELECT id, source, title, kind, content_hash, chunks, pages, metadata, created_at FROM documents"
+_SELECT = "SELECT id, user_id, source, title, kind, content_hash, chunks, pages, metadata, created_at FROM documents"
 
 
 def _stored(row: dict[str, Any]) -> StoredDocument:

@@ -1,7 +1,7 @@
 """The knowledge base as a LangChain vector store, for code that wants a retriever.
 
-Ricordo itself reads by `stores/vectors.py`, which finds more (words as well as meaning); this view gives other LangChain
-code the same rows, under the same row-level security.
+Ricordo itself reads by `stores/vectors.py`, which finds more (words as well as meaning); this view gives other code the
+same rows, under the same row-level security.
 
 ```python
 async with vector_store(agent.resources.db, agent.resources.embedder, "default") as store:

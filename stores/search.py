@@ -75,22 +75,18 @@ class Search:
         self, conn: Connection, query: Query, k: int, *, where: sql.Composable | None, params: Sequence[Any]
     ) -> dict[UUID, float]:
         """Return the ids of the k best units with their scores, best first."""
-        user, postings = await self._postings(conn, query.terms)
+        asked = [term for term, _ in query.terms.most_common(_QUERY_TERMS)]
+        user, postings = await self._postings(conn, asked)
         known = await self._statistics(conn, user)
-        places, scores = bm25(postings, known.units, known.mean_length, near=self._near)
-        most = min(_CANDIDATES if where is None else _FILTERED_CANDIDATES, len(places))
-        best = np.argpartition(-scores, most - 1)[:most] if most else np.empty(0, np.int64)
+        words = bm25(postings, len(asked), known.units, known.mean_length, near=self._near)
         nearest = _Nearest(query.embedding, known)
-        found = await self._candidates(conn, nearest, places[best].tolist(), where or sql.SQL("true"), list(params))
+        places = words.best(_CANDIDATES if where is None else _FILTERED_CANDIDATES)
+        found = await self._candidates(conn, nearest, places, where or sql.SQL("true"), list(params))
         if not found:
             return {}
         at = np.array([row["place"] for row in found.values()])
-        lexical = np.zeros(len(at))
-        if len(places):
-            index = np.minimum(np.searchsorted(places, at), len(places) - 1)
-            lexical = np.where(places[index] == at, scores[index], 0.0)
         dense = np.array([np.nan if row["dense"] is None else row["dense"] for row in found.values()])
-        fused = fuse(dense, lexical)
+        fused = fuse(dense, words.at(at), words.possible)
         ids = list(found)
         order = np.lexsort((at, -np.nan_to_num(dense), -fused))[:k]
         return {ids[i]: float(fused[i]) for i in order}
@@ -108,9 +104,8 @@ class Search:
         cursor = await conn.execute(statement, (list(ids),))
         return {row["id"]: row for row in await cursor.fetchall()}
 
-    async def _postings(self, conn: Connection, terms: dict[str, int]) -> tuple[str, list[Posting]]:
-        """Read where the terms occur, packed: a common word occurs thousands of times."""
-        asked = sorted(terms, key=lambda term: -terms[term])[:_QUERY_TERMS]
+    async def _postings(self, conn: Connection, terms: list[str]) -> tuple[str, list[Posting]]:
+        """Read whose search it is and where the terms occur, packed: a common word occurs thousands of times."""
         cursor = await conn.execute(
             sql.SQL(
                 # The settings of the vector index go along, to save a round trip.
@@ -120,7 +115,7 @@ class Search:
                 "SELECT NULL, string_agg(int8send(place), ''), string_agg(int4send(tf), ''), "
                 "string_agg(int4send(length), ''), NULL, NULL FROM {terms} WHERE term = ANY(%s) GROUP BY term"
             ).format(**self._names),
-            (_CANDIDATES, asked),
+            (_CANDIDATES, terms),
         )
         head, *rows = await cursor.fetchall()
         return head["user_id"], [_posting(row) for row in rows]

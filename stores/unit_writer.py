@@ -1,7 +1,7 @@
 """How units become rows: in batches, with their words, and at places beside their neighbours."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -28,17 +28,16 @@ _SEQUENCE_BITS = 24
 """A sequence has 2^24 places of its own; two that meet by chance share them."""
 
 
-def batches(ready: Prepared, user_id: str, model: str) -> Iterator[list[Record]]:
+def batches(ready: Prepared, user_id: str, model: str) -> list[list[Record]]:
     """Make the rows, in batches whose units set the same columns; the others of the table keep their defaults."""
-    batch: list[Record] = []
+    batches: list[list[Record]] = []
     for unit, vector in zip(ready.units, ready.vectors, strict=True):
         record = _record(unit, vector, user_id, model)
-        if batch and (len(batch) == _BATCH or batch[0].keys() != record.keys()):
-            yield batch
-            batch = []
-        batch.append(record)
-    if batch:
-        yield batch
+        if batches and len(batches[-1]) < _BATCH and batches[-1][0].keys() == record.keys():
+            batches[-1].append(record)
+        else:
+            batches.append([record])
+    return batches
 
 
 def _record(unit: Unit, vector: Vectors, user_id: str, model: str) -> Record:

@@ -1,5 +1,6 @@
 """What is searched for, written and found: the types of every searchable memory."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ async def make_query(embedder: Embedder, text: str) -> Query:
         EmbeddingError: The model cannot be loaded or reached.
     """
     text = clean(text)
-    return Query(text, await embedder.query(text), terms(text))
+    embedding, words = await asyncio.gather(embedder.query(text), asyncio.to_thread(terms, text))
+    return Query(text, embedding, words)
 
 
 def literal(vector: Vectors) -> str:

@@ -1,5 +1,6 @@
 """Memories found by meaning and by words: one class over every table that `0002_memories.sql` made searchable."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -114,7 +115,9 @@ class VectorMemory:
     ) -> list[UUID]:
         ready = units if isinstance(units, Prepared) else await self.prepare(conn, user_id, units)
         written: list[UUID] = []
-        for records in unit_writer.batches(ready, user_id, self.embedder.model_id):
+        # Splitting a megabyte into words takes half a second, which other turns need not wait for.
+        batches = await asyncio.to_thread(unit_writer.batches, ready, user_id, self.embedder.model_id)
+        for records in batches:
             await unit_writer.give_places(conn, self.table, records)
             written += await unit_writer.insert(conn, self.table, records, replace=replace)
         if len(ready.units) >= _WORTH_CACHING:

@@ -110,5 +110,9 @@ async def fetch_and_save_paper_to_kb_db(
     note = f" Note: {saved.detail}." if saved.detail else ""
     return (
         f'{done.get(saved.status, "Saved to the knowledge base")}: "{saved.title}" ({saved.source}), '
-        f"{saved.pages} pages, {saved.chunks} chunks.{note}"
+        f"{_count(saved.pages or 0, 'page')}, {_count(saved.chunks, 'chunk')}.{note}"
     )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

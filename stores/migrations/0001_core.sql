@@ -1,5 +1,6 @@
 -- The parts of memory that are plain SQL, and the rules that hold for every table.
--- Every row has a user_id; '*' marks what belongs to the deployment (the toolbox), readable by all.
+-- Every row has a user_id; '*' marks what belongs to the deployment (the toolbox, documents for everyone): all read it,
+-- and only a transaction of '*' writes it.
 
 -- Protects a table: row-level security for everybody, its owner included, and the application's rights.
 CREATE FUNCTION ricordo_protect(t regclass, shared boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
@@ -7,9 +8,11 @@ BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t);
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', t);
     EXECUTE format(
-        'CREATE POLICY owner_only ON %s USING (user_id = current_setting(''app.user_id'', true)%s) '
-        'WITH CHECK (user_id = current_setting(''app.user_id'', true))',
-        t, CASE WHEN shared THEN ' OR user_id = ''*''' ELSE '' END);
+        'CREATE POLICY own ON %s USING (user_id = current_setting(''app.user_id'', true)) '
+        'WITH CHECK (user_id = current_setting(''app.user_id'', true))', t);
+    IF shared THEN
+        EXECUTE format('CREATE POLICY everyone_reads ON %s FOR SELECT USING (user_id = ''*'')', t);
+    END IF;
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO ricordo_app', t);
 END $$;
 
@@ -76,4 +79,5 @@ CREATE TABLE documents (
 -- Hashed: the address of a page may be longer than an index entry.
 CREATE UNIQUE INDEX ON documents (user_id, md5(source));
 
-SELECT ricordo_protect(t) FROM unnest(ARRAY['threads', 'messages', 'tool_log', 'documents']::regclass[]) t;
+SELECT ricordo_protect(t) FROM unnest(ARRAY['threads', 'messages', 'tool_log']::regclass[]) t;
+SELECT ricordo_protect('documents', shared => true);

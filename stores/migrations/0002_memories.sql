@@ -55,7 +55,7 @@ END $$;
 -- Give a table the columns, the words' index and the protection that `stores/vectors.py` works on.
 -- BM25 needs to know how rare a word is among the units of one user, which neither `ts_rank` nor a GIN index can tell
 -- (and under row-level security no GIN index is used). The index below carries all that a search needs.
-CREATE FUNCTION ricordo_make_searchable(t regclass) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION ricordo_make_searchable(t regclass, shared boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format(
         'ALTER TABLE %s '
@@ -85,8 +85,8 @@ BEGIN
         'FOR EACH STATEMENT EXECUTE FUNCTION ricordo_index_words()', t);
     EXECUTE format('CREATE TRIGGER words_of_gone AFTER DELETE ON %s REFERENCING OLD TABLE AS old_units '
         'FOR EACH STATEMENT EXECUTE FUNCTION ricordo_index_words()', t);
-    PERFORM ricordo_protect(t);
-    PERFORM ricordo_protect((t || '_terms')::regclass);
+    PERFORM ricordo_protect(t, shared);
+    PERFORM ricordo_protect((t || '_terms')::regclass, shared);
 END $$;
 
 CREATE TABLE knowledge_base (
@@ -100,7 +100,7 @@ CREATE TABLE knowledge_base (
     published timestamptz,
     metadata jsonb NOT NULL DEFAULT '{}'
 );
-SELECT ricordo_make_searchable('knowledge_base');
+SELECT ricordo_make_searchable('knowledge_base', shared => true);
 CREATE INDEX ON knowledge_base (document_id, chunk);
 
 CREATE TABLE workflow (
@@ -139,7 +139,7 @@ SELECT ricordo_protect('entity_mentions');
 
 CREATE TABLE summary (
     id uuid PRIMARY KEY,
-    thread_id uuid NOT NULL REFERENCES threads ON DELETE CASCADE,
+    thread_id uuid NOT NULL,
     description text NOT NULL,
     structured jsonb NOT NULL DEFAULT '{}',
     covers uuid[] NOT NULL DEFAULT '{}',
@@ -148,6 +148,7 @@ CREATE TABLE summary (
     first_seq bigint NOT NULL DEFAULT 0
 );
 SELECT ricordo_make_searchable('summary');
+ALTER TABLE summary ADD FOREIGN KEY (user_id, thread_id) REFERENCES threads (user_id, thread_id) ON DELETE CASCADE;
 CREATE INDEX ON summary (user_id, thread_id, seq);
 CREATE INDEX ON summary (parent) WHERE parent IS NOT NULL;
 
