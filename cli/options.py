@@ -7,9 +7,7 @@ import typer
 User = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="Whose memory is read and written.")]
 Owner = Annotated[
     str | None,
-    typer.Option(
-        "--user", "-u", metavar="NAME", help="This user's own documents; without it, those for everyone."
-    ),
+    typer.Option("--user", "-u", metavar="NAME", help="This user's own documents; without it, those for everyone."),
 ]
 Thread = Annotated[
     str, typer.Option("--thread", "-t", metavar="NAME", help="The conversation: any name, or the id of a thread.")

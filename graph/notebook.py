@@ -149,15 +149,18 @@ class Agent:
                 "recursion_limit": limit * _STEPS_PER_ITERATION,
             }
             asked: InputState = {"messages": [HumanMessage(clean(question), id=str(uuid4()))]}
-            modes: list[Literal["messages", "updates"]] = ["messages", "updates"]
+            modes: list[Literal["messages", "updates", "values"]] = ["messages", "updates", "values"]
+            values: dict[str, Any] = {}
             # Memory is written by the nodes as they go; the state is needed at the end alone.
             parts = self._graph.astream(asked, config, context=chosen, stream_mode=modes, durability="exit")
-            async with aclosing(cast("AsyncGenerator[Any, None]", parts)):
-                async for mode, part in parts:
+            async with aclosing(cast("AsyncGenerator[tuple[str, Any], None]", parts)) as happenings:
+                async for mode, part in happenings:
+                    if mode == "values":
+                        values = part
+                        continue
                     for event in _events(mode, part):
                         yield event
-            values = (await self._graph.aget_state(config)).values
-            calls = await manager.tool_calls(thread, values["run_id"])
+            calls = await manager.tool_calls(thread, values["run_id"]) if values["tool_calls"] else []
             told = {f.name: values[f.name] for f in fields(Answer) if f.name in values}
             args = {str(row["id"]): row["args"] for row in calls}
             told["tool_calls"] = [{**call, "args": args.get(call["log_id"], {})} for call in values["tool_calls"]]

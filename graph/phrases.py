@@ -103,7 +103,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 ITALIAN = _words(
-    """l il lo la gli le un una di del della dello dei delle dell al alla nel nella sul sulla che chi è sono mi ti mia mio
+    """l il lo la gli le un una di del della dello
+    dei delle dell al alla nel nella sul sulla che chi è sono mi ti mia mio
     cosa qual quale quali quando come dove perché quanti quante puoi ciao grazie per con fai dimmi ho hai"""
 )
 """A request that holds more of these than of `FUNCTION`'s other words is answered in Italian."""

@@ -23,8 +23,12 @@ _WORDS_AGREE = 0.4
 _WORDS = 0.1
 """Weight of shared words beside the difference of cosines, which seldom exceeds 0.15."""
 _USUAL = 0.75
-_NEAR_ENOUGH = 0.0
-_SURE = 0.015
+_SURE = 0.025
+_NEXT_BEST = 0.75
+_OF_ITSELF = 0.8
+"""Weight of a sentence in which a document tells what it is about, beside what its sentences share (0 to 1)."""
+_SAME = 0.6
+_QUESTION = 4_000  # characters of a question whose words are compared
 _WHOLE = 1_500  # characters of a result that is quoted whole
 _QUOTED_MESSAGE = 4_000  # characters of a message that is quoted whole
 _LISTED = 10
@@ -86,7 +90,8 @@ async def evidence(
     quotes = _quotes(passages)
     if not quotes:
         return [], False
-    agree = np.array(relevance(terms(question), [terms(f"{q.text} {q.seen.known.get('title', '')}") for q in quotes]))
+    asked = terms(question[:_QUESTION])
+    agree = np.array(relevance(asked, [terms(f"{q.text} {q.seen.known.get('title', '')}") for q in quotes]))
     count = _EMBEDDED if agree.max() >= _WORDS_AGREE else _EMBEDDED_WITHOUT_WORDS
     kept = sorted(range(len(quotes)), key=lambda i: (-agree[i], i))[:count]
     vectors = await embedder.passages([quotes[i].text for i in kept])
@@ -99,9 +104,9 @@ async def evidence(
     scores += [_WEIGHTS.get(quotes[i].seen.segment, 0.0) for i in kept]
     order = np.argsort(-scores, kind="stable")
     best = float(scores[order[0]])
-    if best < _NEAR_ENOUGH:
+    if best <= 0:
         return [], False
-    chosen = [quotes[kept[i]] for i in order[:most] if scores[i] >= max(best * 0.75, _NEAR_ENOUGH)]
+    chosen = [quotes[kept[i]] for i in order[:most] if scores[i] >= best * _NEXT_BEST]
     return chosen, best > _SURE
 
 
@@ -113,13 +118,18 @@ def overview(question: str, passages: Sequence[Seen], talk: Sequence[Seen], most
     document = _document(question, passages, talk)
     every = _quotes([seen for seen in passages if seen.document == document])
     quotes = [quote for quote in every if quote.text.endswith(_ENDS)] or every  # headings and names end otherwise
-    scores = centrality([terms(quote.text) for quote in quotes])
+    bags = [terms(quote.text) for quote in quotes]
     first = {id(seen): rank for rank, seen in enumerate(passages)}
-    ranked = sorted(
-        range(len(quotes)),
-        key=lambda i: -(scores[i] + 0.4 * bool(_MAIN.search(quotes[i].text)) - 0.02 * first[id(quotes[i].seen)]),
-    )
-    return [quotes[i] for i in sorted(ranked[:most], key=lambda i: _reading_order(quotes[i], i))]
+    scores = [
+        shared + _OF_ITSELF * bool(_MAIN.search(quote.text)) - 0.02 * first[id(quote.seen)]
+        for shared, quote in zip(centrality(bags), quotes, strict=True)
+    ]
+    chosen: list[int] = []
+    for i in sorted(range(len(quotes)), key=lambda i: -scores[i]):
+        said_already = any(len(bags[i].keys() & bags[j].keys()) > _SAME * len(bags[i]) for j in chosen)
+        if not said_already and len(chosen) < most:
+            chosen.append(i)
+    return [quotes[i] for i in sorted(chosen, key=lambda i: _reading_order(quotes[i], i))]
 
 
 def _reading_order(quote: Quote, place: int) -> tuple[int, int]:

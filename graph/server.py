@@ -43,4 +43,9 @@ _middleware = [Middleware(CheckedContext)]
 if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
     _middleware.append(Middleware(ThreadsFromElsewhere))
 
-app = Starlette(lifespan=lifespan, middleware=_middleware)
+try:  # Aegra insists on a FastAPI and brings it; the LangGraph server does not
+    from fastapi import FastAPI as App
+except ImportError:
+    App = Starlette
+
+app = App(lifespan=lifespan, middleware=_middleware)

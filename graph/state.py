@@ -47,7 +47,7 @@ class State(InputState):
 
     run_id: NotRequired[str]
     """Id of the turn, the same when a node is replayed."""
-    question_id: NotRequired[str]
+    question_id: NotRequired[str | None]
     """Id of the question's row in conversation memory."""
     window: NotRequired[Annotated[Window, UntrackedValue]]
     """What was read from memory for this turn; never checkpointed, rebuilt from the database when missing."""

@@ -34,6 +34,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     fresh: StateUpdate = {
         "messages": _leftovers(state["messages"]),
         "run_id": _run_id(runtime, asked),
+        "question_id": None,
         "started_at": time.time(),
         "iterations": 0,
         "offered": [],

@@ -30,5 +30,5 @@ async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
         "window": ladder.window,
         "messages": ladder.changed_messages(),
         "compactions": [*state.get("compactions", []), did],
-        "exhausted": after > ladder.goals.threshold,
+        "exhausted": ladder.tokens() > limits.compact_above - limits.reserve,
     }

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, LiteralString
 
 import psycopg
@@ -69,7 +69,6 @@ class Database:
             max_size=max_connections,
             timeout=_WAIT_SECONDS,
             configure=_configure,
-            check=AsyncConnectionPool.check_connection,
             open=False,
         )
         async with pool:
@@ -114,12 +113,16 @@ class Database:
                 "each event loop."
             )
         try:
-            async with self._pool.connection() as conn, conn.transaction():
+            async with AsyncExitStack() as stack:
                 try:
-                    await conn.execute(query, params)
-                except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
-                    raise refused(conn, error) from error
+                    conn = await self._enter(stack, query, params)
+                except psycopg.OperationalError:
+                    # The server was started anew since the connection was last used, and nothing is written yet.
+                    await stack.aclose()
+                    await self._pool.check()
+                    conn = await self._enter(stack, query, params)
                 yield conn
+                await conn.commit()
         except PoolTimeout as error:
             await (await connect(self.dsn)).close()  # says why there is no connection, unless it succeeds
             raise DatabaseError(
@@ -128,6 +131,17 @@ class Database:
             ) from error
         except psycopg.OperationalError as error:
             raise failure(self.dsn, error) from error
+
+
+    async def _enter(self, stack: AsyncExitStack, query: LiteralString, params: list[str]) -> Connection:
+        conn = await stack.enter_async_context(self._pool.connection())  # rolls back what was not committed
+        try:
+            async with conn.pipeline():  # in one round trip
+                await conn.execute("BEGIN")
+                await conn.execute(query, params)
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
+            raise refused(conn, error) from error
+        return conn
 
 
 async def _configure(conn: Connection) -> None:

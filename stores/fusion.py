@@ -15,8 +15,10 @@ from stores.lexical import K1, B
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-NEAR = (1.0, 0.75, 0.5, 0.25)
-"""What a word counts in the unit itself, and in the neighbours one, two and three places away."""
+_NEAR = (0.75, 0.5, 0.25)
+"""What a word counts in the neighbours one, two and three places away, against 1 in the unit itself."""
+_NEAR_LENGTH = 16
+"""Terms of an average unit up to which that holds: the longer units are, the less they need their neighbours."""
 _B_NEAR = 0.1
 """B where neighbours count: their words even the lengths out."""
 _DENSE = 0.45
@@ -74,8 +76,10 @@ def bm25(postings: Sequence[Posting], asked: int, units: int, mean_length: float
     possible = (sum(rarities) + (asked - len(postings)) * _rarity(units, 0)) * (K1 + 1)
     if not postings:
         return Words(np.empty(0, np.int64), np.empty(0), possible)
-    weights = NEAR if near else NEAR[:1]
-    shifts = [(shift, weights[abs(shift)]) for shift in range(1 - len(weights), len(weights))]
+    shifts = [(0, 1.0)]
+    if near:
+        share = min(1.0, _NEAR_LENGTH / max(mean_length, 1))
+        shifts += [(sign * away, share * weight) for away, weight in enumerate(_NEAR, 1) for sign in (-1, 1)]
     every = np.concatenate([posting.places + shift for posting in postings for shift, _ in shifts])
     every.sort(kind="stable")  # merges the sorted runs it is made of
     places = every[np.concatenate([[True], every[1:] != every[:-1]])]

@@ -145,8 +145,9 @@ class MemoryManager:
 
     async def read_entity(self, query: Query | str, k: int = 5) -> list[Passage]:
         """Find entities, each with its latest mentions."""
-        hits = await self._search(self.entity, query, k)
+        ready = await self._as_query(query)
         async with self.db.transaction(self.user_id) as conn:
+            hits = await self.entity.search(conn, ready, k)
             rows = await entity.mentions(conn, [hit.id for hit in hits])
         return entity.passages(hits, rows)
 
@@ -288,8 +289,9 @@ class MemoryManager:
 
     async def finish_turn(self, turn: Turn) -> None:
         """Write the answer, the workflow and the entities of a turn, in one transaction and once."""
-        steps = await self._prepare(self.workflow, turn.workflow_units())
-        things = await self._prepare(self.entity, entity.units(self.user_id, turn.entities))
+        async with self.db.transaction(self.user_id) as conn:
+            steps = await self.workflow.prepare(conn, self.user_id, turn.workflow_units())
+            things = await self.entity.prepare(conn, self.user_id, entity.units(self.user_id, turn.entities))
         async with self.db.transaction(self.user_id) as conn:
             await turn.write_answer(conn, self.user_id)
             await self.workflow.write(conn, self.user_id, steps)

@@ -27,6 +27,7 @@ _QUERY_TERMS = 64
 """Terms of a query that are looked up, the most frequent ones."""
 _SAMPLE = 256
 """The average unit is taken from about as many, picked by a hash."""
+_CENTRE_HELD_BACK = 20
 _MANY = 100
 """Units from which on a user's statistics are kept for a while: a few more change nothing then."""
 _KEPT_SECONDS = 60
@@ -62,7 +63,7 @@ class Search:
 
     def __init__(self, table: str, model: str, *, near: bool) -> None:
         self._near = near
-        self._kept: OrderedDict[str, Statistics] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], Statistics] = OrderedDict()
         self._columns: sql.Composed | None = None
         self._names = {
             "t": sql.Identifier(table),
@@ -76,12 +77,14 @@ class Search:
     ) -> dict[UUID, float]:
         """Return the ids of the k best units with their scores, best first."""
         asked = [term for term, _ in query.terms.most_common(_QUERY_TERMS)]
-        user, postings = await self._postings(conn, asked)
-        known = await self._statistics(conn, user)
+        owners, postings = await self._postings(conn, asked)
+        known = await self._statistics(conn, owners)
         words = bm25(postings, len(asked), known.units, known.mean_length, near=self._near)
         nearest = _Nearest(query.embedding, known)
         places = words.best(_CANDIDATES if where is None else _FILTERED_CANDIDATES)
-        found = await self._candidates(conn, nearest, places, where or sql.SQL("true"), list(params))
+        # The database sees to it that no other rows are read. Said here too, it plans with the number of the users.
+        theirs = sql.SQL("user_id = ANY(%s) AND ({})").format(where or sql.SQL("true"))
+        found = await self._candidates(conn, nearest, places, theirs, [list(owners), *params])
         if not found:
             return {}
         at = np.array([row["place"] for row in found.values()])
@@ -104,42 +107,44 @@ class Search:
         cursor = await conn.execute(statement, (list(ids),))
         return {row["id"]: row for row in await cursor.fetchall()}
 
-    async def _postings(self, conn: Connection, terms: list[str]) -> tuple[str, list[Posting]]:
-        """Read whose search it is and where the terms occur, packed: a common word occurs thousands of times."""
+    async def _postings(self, conn: Connection, terms: list[str]) -> tuple[tuple[str, ...], list[Posting]]:
+        """Read whose units are searched and where the terms occur, packed: a common word occurs thousands of times."""
         cursor = await conn.execute(
             sql.SQL(
                 # The settings of the vector index go along, to save a round trip.
-                "SELECT current_setting('app.user_id') AS user_id, NULL::bytea AS places, NULL::bytea AS counts, "
+                "SELECT ricordo_owners(%s) AS owners, NULL::bytea AS places, NULL::bytea AS counts, "
                 "NULL::bytea AS lengths, set_config('hnsw.iterative_scan', 'relaxed_order', true), "
                 "set_config('hnsw.ef_search', %s::text, true) UNION ALL "
                 "SELECT NULL, string_agg(int8send(place), ''), string_agg(int4send(tf), ''), "
                 "string_agg(int4send(length), ''), NULL, NULL FROM {terms} WHERE term = ANY(%s) GROUP BY term"
             ).format(**self._names),
-            (_CANDIDATES, terms),
+            (self._table, _CANDIDATES, terms),
         )
         head, *rows = await cursor.fetchall()
-        return head["user_id"], [_posting(row) for row in rows]
+        return tuple(head["owners"]), [_posting(row) for row in rows]
 
-    async def _statistics(self, conn: Connection, user: str) -> Statistics:
-        kept = self._kept.get(user)
+    async def _statistics(self, conn: Connection, owners: tuple[str, ...]) -> Statistics:
+        kept = self._kept.get(owners)
         if kept is not None and time.monotonic() - kept.read_at < _KEPT_SECONDS:
             return kept
         cursor = await conn.execute(
             sql.SQL(
                 "SELECT units, mean_length, "
                 "(SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass) AS in_table, "
-                "(SELECT avg(embedding)::real[] FROM {t} WHERE embedding_model = {model} AND place = ANY(ARRAY("
-                "SELECT place FROM {t} WHERE hashint8(place) %% greatest(units / %s, 1) = 0))) AS centre "
-                "FROM (SELECT count(*)::int AS units, coalesce(avg(length), 0)::float8 AS mean_length FROM {t}) known"
+                "(SELECT avg(embedding)::real[] FROM {t} WHERE embedding_model = {model} "
+                "AND user_id = ANY(%s) AND place = ANY(ARRAY(SELECT place FROM {t} WHERE user_id = ANY(%s) "
+                "AND hashint8(place) %% greatest(units / %s, 1) = 0))) AS centre "
+                "FROM (SELECT count(*)::int AS units, coalesce(avg(length), 0)::float8 AS mean_length FROM {t} "
+                "WHERE user_id = ANY(%s)) known"
             ).format(**self._names),
-            (self._table, _SAMPLE),
+            (self._table, list(owners), list(owners), _SAMPLE, list(owners)),
         )
         (row,) = await cursor.fetchall()
         centre = None if row["centre"] is None else np.asarray(row["centre"], np.float32)
         known = Statistics(row["units"], row["mean_length"], centre, row["in_table"])
-        self._kept.pop(user, None)
+        self._kept.pop(owners, None)
         if known.units >= _MANY:
-            self._kept[user] = known
+            self._kept[owners] = known
             if len(self._kept) > _KEPT_USERS:
                 self._kept.popitem(last=False)
         return known
@@ -189,7 +194,8 @@ class _Nearest:
         self.by_index = known.by_index
         if embedding is None or known.centre is None:
             return
-        beyond = embedding - known.centre
+        # Few units are no sample of anything: their average is held back.
+        beyond = embedding - known.centre * (known.units / (known.units + _CENTRE_HELD_BACK))
         beyond /= max(float(np.linalg.norm(beyond)), 1e-9)
         self.vector = literal(beyond)
         self.width = len(embedding)

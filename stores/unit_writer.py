@@ -66,7 +66,9 @@ async def give_places(conn: Connection, table: str, records: Sequence[Record]) -
     sequences: dict[int, list[Record]] = {}
     for record in records:
         if column is not None and (key := record.get(column)) is not None:
-            first = int.from_bytes(text_hash(str(key))[:8], "big", signed=True) >> _SEQUENCE_BITS << _SEQUENCE_BITS
+            # Of this user's own: places of different users, met in one search of what they share, do not mix.
+            name = text_hash(json.dumps([record["user_id"], str(key)]))
+            first = int.from_bytes(name[:8], "big", signed=True) >> _SEQUENCE_BITS << _SEQUENCE_BITS
             sequences.setdefault(first, []).append(record)
     if not sequences:
         return

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from graph import tokens
 from graph.extract import sentences, shortened
 from graph.extractive import DESCRIPTION_CHARACTERS, StructuredSummary, summarise
+from graph.phrases import NOTICES
 
 Spoken = tuple[str, str]
 
@@ -117,6 +118,11 @@ def test_a_standing_phrase_of_the_assistant_is_no_fact() -> None:
     said = said_in(summarise(messages, 300))
     assert phrase not in said
     assert "Bridge number 3 opened in May." in said
+
+
+def test_what_the_offline_model_says_of_itself_is_no_fact() -> None:
+    notice = NOTICES["en"]["offline"]
+    assert notice not in said_in(summarise([("user", "What is new?"), ("assistant", f"The bridge.\n\n{notice}")], 300))
 
 
 @pytest.mark.parametrize("text", ["", "   \n ", "\u2028"])

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer, ask, asking, bare_environment, dialogue, until
-from tests.support.openai_script import say
+from tests.support.openai_script import call, say
 from tests.support.openai_server import OpenAIServer
 
 
@@ -86,38 +88,62 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_pat
     assert "hunter2" not in server.said()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-async def test_a_run_that_the_server_did_not_finish_is_finished_by_the_next_one_and_asked_once(
-    how: signal.Signals, dsn: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "work"
-    saved = folder / ".langgraph_api" / ".langgraph_ops.pckl"
+async def test_a_run_that_was_cut_off_is_finished_by_the_next_server_and_asked_once(dsn: str, tmp_path: Path) -> None:
     with OpenAIServer() as model:
         settings = {"RICORDO_DATABASE_URL": dsn, "RICORDO_HOME": str(tmp_path)} | model.settings()
         model.play(say("Never heard.", delay=60))
-        with LangGraphServer(folder, settings) as server:
+        with LangGraphServer(tmp_path / "work", settings) as server:
+            thread, run = await begin(server, "Shall we sail?")
+            await until(lambda: model.main)
+        model.play(say("At noon."), say("Yes."))
+        with LangGraphServer(tmp_path / "work", settings) as server:
+            await finish(server, thread, run)
             async with server.client() as client:
-                thread = str((await client.threads.create())["thread_id"])
-                run = await client.runs.create(thread, "agent", input=asking("Shall we sail?"))
-                await until(lambda: model.main)
-                if how is signal.SIGKILL:  # what the server knows of its runs is on the disk every ten seconds
-                    asked_at = time.time()
-                    await until(lambda: saved.exists() and saved.stat().st_mtime > asked_at)
-            server.stop(how)
-        model.play(say("At noon."))
-        with LangGraphServer(folder, settings) as server:
-            async with server.client() as client:
-                await asyncio.wait_for(client.runs.join(thread, run["run_id"]), 30)
-                model.play(say("Yes."))
                 state = await ask(client, thread, "Sure?")
-        assert dialogue(state) == [
-            ("human", "Shall we sail?"),
-            ("ai", "At noon."),
-            ("human", "Sure?"),
-            ("ai", "Yes."),
-        ]
-        assert model.main[-1].segment("Conversation").count("Shall we sail?") == 1
+        assert dialogue(state) == [("human", "Shall we sail?"), ("ai", "At noon."), ("human", "Sure?"), ("ai", "Yes.")]
+        assert model.main[-1].segment("Conversation").count("> Shall we sail?") == 1
         assert model.violations == []
+
+
+async def test_a_tool_that_was_running_when_the_server_was_killed_is_not_run_again(dsn: str, tmp_path: Path) -> None:
+    saved = tmp_path / "work" / ".langgraph_api" / ".langgraph_ops.pckl"
+    with OpenAIServer() as model, ArxivServer() as arxiv:
+        settings = {"RICORDO_DATABASE_URL": dsn, "RICORDO_HOME": str(tmp_path)} | model.settings() | arxiv.settings()
+        arxiv.faults.delay = 60
+        model.play(call("fetch_and_save_paper_to_kb_db", {"arxiv_id": "2310.08560"}))
+        with LangGraphServer(tmp_path / "work", settings) as server:
+            thread, run = await begin(server, "Save the paper 2310.08560")
+            await until(lambda: arxiv.requests)
+            seen = time.time()
+            await until(lambda: saved.exists() and saved.stat().st_mtime > seen)  # its runs, every ten seconds
+            server.stop(signal.SIGKILL)
+        arxiv.faults.delay = 0
+        fetched = len(arxiv.requests)
+        model.play(say("I cannot tell whether it was saved."))
+        with LangGraphServer(tmp_path / "work", settings) as server:
+            state = await finish(server, thread, run)
+        assert len(arxiv.requests) == fetched
+        assert [(one["name"], one["status"]) for one in state["tool_calls"]] == [
+            ("fetch_and_save_paper_to_kb_db", "interrupted")
+        ]
+        assert "was not run again" in model.main[-1].results[0]
+        assert model.violations == []
+
+
+async def begin(server: LangGraphServer, question: str) -> tuple[str, str]:
+    """Start a run on a new thread, and do not wait for it."""
+    async with server.client() as client:
+        thread = str((await client.threads.create())["thread_id"])
+        run = await client.runs.create(thread, "agent", input=asking(question))
+        return thread, run["run_id"]
+
+
+async def finish(server: LangGraphServer, thread: str, run: str) -> dict[str, Any]:
+    """Wait for a run, and return the thread's state."""
+    async with server.client() as client:
+        await asyncio.wait_for(client.runs.join(thread, run), 30)
+        state: Any = await client.threads.get_state(thread)
+        return dict(state["values"])
 
 
 def test_the_image_is_described_without_docker(tmp_path: Path) -> None:

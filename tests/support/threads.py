@@ -2,7 +2,7 @@
 
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from graph import tokens
 
 _ENGLISH = "the harbour log of day barge gull parcel keeper light tide storm paper memory agent tool window plan cost"
 _ITALIAN = (
-    "il porto della giornata nave gabbiano pacco guardiano faro marea tempesta articolo memoria costo perché città"
+    "il porto della giornata nave gabbiano pacco guardiano faro marea tempesta articolo memoria perché città"
 )
 _CHINESE = "港口日志今天有三艘驳船两只海鸥和一个包裹给灯塔看守人潮水很好暴风雨。"
 _ARABIC = "سجل الميناء اليوم سفينة نورس طرد حارس المنارة المد عاصفة"
@@ -59,6 +59,7 @@ class Asked:
     note: Said
     page: bool = False
     id_size: int = 12
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,6 @@ class Story:
     history: tuple[Said, ...]
     question: Said
     steps: tuple[tuple[Said, tuple[Asked, ...]], ...]
-    outputs: list[str] = field(default_factory=list)
 
 
 def said(*sizes: int) -> st.SearchStrategy[Said]:
@@ -79,13 +79,13 @@ def said(*sizes: int) -> st.SearchStrategy[Said]:
 
 def _asked() -> st.SearchStrategy[Asked]:
     usual = st.builds(Asked, said(20, 400, 4_000), said(5, 30), st.booleans())
-    odd = st.builds(Asked, said(100_000), said(5, 6_000), st.just(False), st.sampled_from([12, 1_500]))
+    odd = st.builds(Asked, said(100_000), said(5, 6_000), id_size=st.sampled_from([12, 1_500]))
     return st.one_of(usual, usual, usual, odd)
 
 
 def _steps() -> st.SearchStrategy[tuple[tuple[Said, tuple[Asked, ...]], ...]]:
     several = st.lists(_asked(), min_size=1, max_size=4).map(tuple)
-    crowd = st.builds(lambda one: (one,) * 120, st.builds(Asked, said(60, 900), said(5)))
+    crowd = st.tuples(st.builds(Asked, said(60, 900), said(5), times=st.just(120)))
     step = st.tuples(said(1, 60, 60, 5_000), st.one_of(several, several, several, several, crowd))
     return st.lists(step, max_size=4).map(tuple)
 
@@ -102,23 +102,23 @@ def stories() -> st.SearchStrategy[Story]:
     )
 
 
-def reply_of(text: str, asked: tuple[Asked, ...], story: Story, ids: list[str], step: int) -> AIMessage:
+def reply_of(text: str, asked: tuple[Asked, ...], outputs: list[str], ids: list[str], step: int) -> AIMessage:
     """Return a model's reply that makes some calls; outputs are put where `look_up` finds them.
 
     Args:
         text: What it says beside them.
         asked: The calls.
-        story: Takes the outputs.
+        outputs: Takes the outputs.
         ids: What the window points to, readable by `expand_summary`.
         step: Makes the ids of calls unique.
     """
     made = []
-    for i, call in enumerate(asked):
+    for i, call in enumerate(call for call in asked for _ in range(call.times)):
         if call.page and ids:
             name, args = "expand_summary", {"summary_id": ids[i % len(ids)]}
         else:
-            story.outputs.append(call.output.text)
-            name, args = "look_up", {"place": len(story.outputs) - 1, "note": call.note.text}
+            outputs.append(call.output.text)
+            name, args = "look_up", {"place": len(outputs) - 1, "note": call.note.text}
         made.append(ToolCall(name=name, args=args, id=f"{step}-{i}-".ljust(call.id_size, "x")))
     return AIMessage(text, tool_calls=made)
 

@@ -1,0 +1,133 @@
+"""What there is only one of at a time: where somebody lives or works, a name, an address, a favourite of a kind.
+
+A slot's key names whose it is and what: `user home`, `anna employer`, `user favourite color`. Those of others count only
+where it is clear who is meant: a name, or somebody of whom one has but one (`my wife`).
+"""
+
+import re
+from dataclasses import dataclass
+
+_RELATION = (
+    r"wife|husband|partner|mother|father|mum|mom|dad|boss|manager|girlfriend|boyfriend|"
+    r"moglie|marito|compagn[oa]|madre|padre|mamma|papà|capo|fidanzat[oa]"
+)
+_NAME = r"(?!(?:he|she|they|we|it|there|who|everyone|everybody|somebody|lui|lei|loro)\b)(?-i:[A-ZÀ-Þ])[\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)*"
+_USER = r"(?:the |the current )?user|l'utente|utente|i|io|der nutzer|el usuario|l'utilisateur|ich|je|yo"
+_NOW = r"(?:now|currently|actually|ora|adesso|attualmente|jetzt|maintenant|ahora)"
+_WHO = (
+    rf"^(?:(?:{_NOW},? )?(?:(?P<user>{_USER})|(?:my|the user's|user's|mi[ao]|il mio|la mia) (?P<relation>{_RELATION})|"
+    rf"(?P<name>{_NAME})) )?(?:{_NOW} )?"
+)
+_WHOSE = (
+    rf"^(?:(?P<user>(?:the )?user's|my|user|the user)|(?:my|the user's) (?P<relation>{_RELATION})'s|"
+    rf"(?P<name>{_NAME})'s) (?:new |current )?"
+)
+_IS = rf"(?: address| number)?(?: {_NOW})? ?(?:is|are|=|:|has changed to|changed to)(?: {_NOW})?:? "
+_E = r" (?:ora |adesso )?(?:è|sono)(?: ora| adesso)?:? "
+_VALUE = r"(?P<value>.+)$"
+_QUALIFIER = r"(?P<kind>work |home |private |personal |business |office )?"
+
+_VERBS = {
+    "home": r"(?:lives?|(?:is |am )living|resides?|(?:is |am )based|(?:has |have )?(?:just |recently )?(?:moved|relocated)) "
+    r"(?:in|at|to)|(?:abita|abito|vive|vivo|risiede|risiedo|si è (?:appena )?trasferit[oa]|mi sono (?:appena )?trasferit[oa]) "
+    r"(?:ora |adesso )?(?:ad?|in|nel|nella|al)|(?:vive|vivo|reside) en|habite (?:à|en|au)|(?:wohnt|wohne|lebt|lebe) "
+    r"(?:jetzt )?in",
+    "employer": r"(?:works?|(?:is |am )(?:now )?working|(?:is |am )employed) (?:at|for|by)|"
+    r"(?:lavora|lavoro) (?:ora |adesso )?(?:per|presso)|(?:trabaja|trabajo) para|travaille (?:chez|pour)|"
+    r"(?:arbeitet|arbeite) (?:jetzt )?bei",
+    "name": r"(?:is|am) (?:called|named)(?= (?-i:[A-ZÀ-Þ]))|goes by|si chiama|mi chiamo|se llama|me llamo|s'appelle|m'appelle|heiß(?:t|e)",
+}
+_OWNED = {
+    "name": r"(?:full |first )?name",
+    "email": rf"{_QUALIFIER}e-?mail",
+    "phone": rf"{_QUALIFIER}(?:(?:tele|mobile |cell ?)?phone|mobile|cell)",
+    "address": rf"{_QUALIFIER}(?:postal )?address",
+    "birthday": r"birthday|date of birth|birth ?date",
+    "age": r"age",
+    "time zone": r"time ?zone",
+    "language": r"(?:native|preferred|first) language|mother tongue",
+    "employer": r"employer",
+    "job": r"job(?: title)?|profession|occupation",
+}
+_OWNED_IT = {
+    "name": r"nome",
+    "email": r"(?:indirizzo )?e-?mail",
+    "phone": r"(?:numero di )?(?:telefono|cellulare)",
+    "address": r"indirizzo",
+    "birthday": r"compleanno|data di nascita",
+    "age": r"età",
+    "language": r"lingua madre",
+}
+
+_FORMS: list[tuple[str, re.Pattern[str]]] = [
+    *((slot, re.compile(rf"{_WHO}(?:{verb}) {_VALUE}", re.IGNORECASE)) for slot, verb in _VERBS.items()),
+    *((slot, re.compile(rf"{_WHOSE}(?:{noun}){_IS}{_VALUE}", re.IGNORECASE)) for slot, noun in _OWNED.items()),
+    *(
+        (slot, re.compile(rf"^(?:il |la |l')(?:mi[ao] (?:{noun})|(?:{noun}) dell'utente){_E}{_VALUE}", re.IGNORECASE))
+        for slot, noun in _OWNED_IT.items()
+    ),
+    ("age", re.compile(rf"{_WHO}(?:is|am) (?P<value>\d{{1,3}})(?: years? old| years of age)\.?$", re.IGNORECASE)),
+    ("age", re.compile(rf"{_WHO}(?:ha|ho) (?P<value>\d{{1,3}}) anni\.?$", re.IGNORECASE)),
+    ("birthday", re.compile(rf"{_WHO}(?:was born on|è nat[oa] il|sono nat[oa] il) {_VALUE}", re.IGNORECASE)),
+]
+_FAVOURITES = [
+    re.compile(rf"{_WHOSE}(?:all-time )?favou?rite (?P<what>[\w -]+?){_IS}{_VALUE}", re.IGNORECASE),
+    re.compile(
+        r"^(?P<value>.+?) (?:is|are) (?:now )?(?P<user>my|the user's) (?:all-time )?favou?rite (?P<what>[\w -]+?)\.?$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"^(?P<user>(?:il|la|lo|i|gli|le) |l')(?:mi[aeo]i? )?(?P<what>[\w ]+?) (?:preferit|favorit)[oaie](?: dell'utente)?{_E}{_VALUE}",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"^(?P<user>mi) (?P<what>[\w ]+?) (?:favorit|preferid)[oa]s? (?:es|son) {_VALUE}", re.IGNORECASE),
+    re.compile(rf"^(?P<user>mon|ma) (?P<what>[\w ]+?) préférée?s? (?:est|sont) {_VALUE}", re.IGNORECASE),
+    re.compile(rf"^(?P<user>meine?) lieblings(?P<what>\w+) (?:ist|sind) {_VALUE}", re.IGNORECASE),
+]
+_NO_PLACE = re.compile(
+    r"^(?:peace|harmony|fear|hope|the past|sin|pace|night|home|weekends?|the weekend|free|fun|full|part|about|over|himself|"
+    r"herself|themselves|myself|casa|notte|divertimento|sé)\b|\d+ (?:hours|days|years|ore|giorni|anni)",
+    re.IGNORECASE,
+)
+"""What follows `lives in` or `works for` and is neither a place nor an employer."""
+_NOT_FOR_GOOD = re.compile(
+    r"\b(?:ago|until|till|during|while|when|if|before|next|tomorrow|last|for the|in \d{4}|as a child|one of|also|too|as well|"
+    r"fa|fino|durante|quando|se|prima|prossim[oa]|domani|scors[oa]|anche|nel \d{4}|from \w+ to|sometimes|partly)\b",
+    re.IGNORECASE,
+)
+"""That the value is one of several, or was or will be so for a time."""
+_TAIL = re.compile(rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco)))?[\s.!]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One value, and what it is the value of."""
+
+    key: str
+    value: str
+
+
+def slot_of(statement: str) -> Slot | None:
+    """Return the slot that a statement without negation fills, if it does.
+
+    >>> slot_of("The user now lives in Milan.")
+    Slot(key='user home', value='Milan')
+    """
+    if _NOT_FOR_GOOD.search(statement):
+        return None
+    for attribute, form in _FORMS:
+        if (found := form.match(statement)) and (value := _TAIL.sub("", found["value"])):
+            if attribute in {"home", "employer"} and _NO_PLACE.search(value):
+                return None
+            kind = (found.groupdict().get("kind") or "").strip().lower()
+            return Slot(" ".join(filter(None, [_owner(found), kind, attribute])), value)
+    for form in _FAVOURITES:
+        if (found := form.match(statement)) and (value := _TAIL.sub("", found["value"])):
+            what = " ".join(found["what"].lower().replace("colour", "color").split())
+            return Slot(f"{_owner(found)} favourite {what}", value)
+    return None
+
+
+def _owner(found: re.Match[str]) -> str:
+    named = found.groupdict()
+    return str(named.get("relation") or named.get("name") or "user").lower()
