@@ -7,25 +7,20 @@ own memory is read or written.
 import json
 import re
 import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from uuid import UUID
 
 from evals.metrics import Latency, ndcg, percent, perfect, recall
+from evals.scratch import scratch_database
 from graph.embeddings import Embedder
 from graph.errors import InputError
-from stores.connection import connect
 from stores.database import Database
-from stores.migrate import migrate
 from stores.text import clean, make_id
-from stores.vectors import Unit, VectorMemory, ensure_space, make_query
+from stores.vectors import Unit, VectorMemory, make_query
 
 Progress = Callable[[str, int, int], None]
 """Told what is done (`storing`, `asking`), how many are through, and how many there are."""
@@ -62,10 +57,10 @@ class Turn:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def unit(self) -> Unit:
-        """Return the turn as a memory; the turns of one sitting follow each other."""
+        """Return the turn as a memory; the turns of a conversation follow each other."""
         content = f"{self.speaker}: {self.text}"
         when = self.moment
-        columns = {"type": "event", "origin": "import", "thread_id": make_id(self.conversation, self.date)}
+        columns = {"type": "event", "origin": "import", "thread_id": make_id(self.conversation)}
         if when is not None:
             columns |= {"created_at": when, "valid_from": when}
         return Unit(make_id(self.conversation, self.id), content, columns, when=when)
@@ -102,6 +97,20 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    question: Question
+    found: list[UUID]
+    embedding: float
+    """Seconds."""
+    searching: float
+    """Seconds."""
+
+
+_Pair = tuple[list[UUID], set[UUID]]
+"""What was found, best first, and what was to be found."""
 
 
 def _lines(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -174,11 +183,11 @@ async def evaluate_memory(
     told = read_turns(turns)
     asked = read_questions(queries)
     tell = progress or (lambda _what, _done, _all: None)
-    async with _scratch(db.dsn) as scratch:
-        await ensure_space(scratch.dsn, embedder)
+    async with scratch_database(db.dsn, embedder) as scratch:
         memory = VectorMemory("user_memory", embedder)
         await _store(scratch, memory, told, tell)
-        return await _ask(scratch, memory, told, asked, k, tell)
+        answers = await _ask(scratch, memory, asked, max(*_CUTS, k), tell)
+    return _report(embedder.model_id, told, answers, k)
 
 
 async def _store(db: Database, memory: VectorMemory, turns: Sequence[Turn], tell: Progress) -> None:
@@ -196,56 +205,42 @@ async def _store(db: Database, memory: VectorMemory, turns: Sequence[Turn], tell
 
 
 async def _ask(
-    db: Database, memory: VectorMemory, turns: Sequence[Turn], asked: Sequence[Question], k: int, tell: Progress
-) -> Report:
-    names = {make_id(turn.conversation, turn.id): turn.id for turn in turns}
-    most = max(*_CUTS, k)
-    searching, embedding, found = [], [], []
+    db: Database, memory: VectorMemory, asked: Sequence[Question], most: int, tell: Progress
+) -> list[_Answer]:
+    answers = []
     for number, question in enumerate(asked, 1):
         started = time.perf_counter()
         query = await make_query(memory.embedder, question.query)
         embedded = time.perf_counter()
         async with db.transaction(question.conversation) as conn:
             hits = await memory.search(conn, query, most)
-        embedding.append(embedded - started)
-        searching.append(time.perf_counter() - embedded)
-        found.append((question, [names[hit.id] for hit in hits]))
+        found = time.perf_counter()
+        answers.append(_Answer(question, [hit.id for hit in hits], embedded - started, found - embedded))
         tell("asking", number, len(asked))
-    categories = sorted({question.category for question in asked})
-    by_category = {name: [pair for pair in found if pair[0].category == name] for name in categories}
+    return answers
+
+
+def _report(model: str, turns: Sequence[Turn], answers: Sequence[_Answer], k: int) -> Report:
+    wanted = [{make_id(a.question.conversation, turn) for turn in a.question.evidence} for a in answers]
+    pairs = [(answer.found, ids) for answer, ids in zip(answers, wanted, strict=True)]
+    by_category: dict[str, list[_Pair]] = {}
+    for answer, pair in zip(answers, pairs, strict=True):
+        by_category.setdefault(answer.question.category, []).append(pair)
     return Report(
-        embeddings=memory.embedder.model_id,
+        embeddings=model,
         turns=len(turns),
-        queries=len(asked),
+        queries=len(answers),
         k=k,
-        recall=_recalls(found, k),
-        perfect=percent([perfect(ranked, question.evidence, k) for question, ranked in found]),
-        ndcg=percent([ndcg(ranked, question.evidence, k) for question, ranked in found]),
+        recall=_recalls(pairs, k),
+        perfect=percent([perfect(found, ids, k) for found, ids in pairs]),
+        ndcg=percent([ndcg(found, ids, k) for found, ids in pairs]),
         by_category={
-            name: {"queries": len(pairs), "recall": _recalls(pairs, k)} for name, pairs in by_category.items()
+            name: {"queries": len(own), "recall": _recalls(own, k)} for name, own in sorted(by_category.items())
         },
-        search_ms=Latency.of(searching),
-        embedding_ms=Latency.of(embedding),
+        search_ms=Latency.of([answer.searching for answer in answers]),
+        embedding_ms=Latency.of([answer.embedding for answer in answers]),
     )
 
 
-def _recalls(found: Sequence[tuple[Question, list[str]]], k: int) -> dict[str, float]:
-    return {
-        str(cut): percent([recall(ranked, question.evidence, cut) for question, ranked in found])
-        for cut in sorted({*_CUTS, k})
-    }
-
-
-@asynccontextmanager
-async def _scratch(dsn: str) -> AsyncIterator[Database]:
-    """Open a database that lives as long as the evaluation."""
-    name = sql.Identifier(f"ricordo_eval_{uuid.uuid4().hex}")
-    async with await connect(dsn) as conn:
-        await conn.execute(sql.SQL("CREATE DATABASE {}").format(name))
-        try:
-            own = make_conninfo(dsn, dbname=name.as_string(None).strip('"'))
-            await migrate(own)
-            async with Database.open(own) as scratch:
-                yield scratch
-        finally:
-            await conn.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+def _recalls(pairs: Sequence[_Pair], k: int) -> dict[str, float]:
+    return {str(cut): percent([recall(found, ids, cut) for found, ids in pairs]) for cut in sorted({*_CUTS, k})}

@@ -147,7 +147,7 @@ class RemoteModel:
         Raises:
             EmbeddingError: The provider refused or could not be reached.
         """
-        windows = [(row, window) for row, text in enumerate(texts) for window in _windows(text)]
+        windows = [(row, window) for row, text in enumerate(texts) for window in windows(text)]
         parts = [window for _, window in windows]
         try:
             if query and len(parts) == 1:
@@ -176,7 +176,7 @@ def _init_embeddings() -> Callable[[str], Any]:
     raise ImportError("langchain")
 
 
-def _windows(text: str) -> list[str]:
+def windows(text: str) -> list[str]:
     """Cut a text in windows of at most 8,000 bytes, at whole characters; nothing is left out."""
     data = text.encode()
     windows, start = [], 0

@@ -28,6 +28,7 @@ _QUOTED = re.compile(
     r"\"([^\"]{2,})\"|“([^”]{2,})”|«([^»]{2,})»|「([^」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
 )
 _CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
+_PLEASE = frozenset(["please", "thanks", "grazie"])
 _SPOKEN_TO = frozenset(["me", "us", "mi", "ci", "moi", "mir", "lo"])
 _INTENT_STEMS = frozenset(map(stem, INTENT))
 _ENDS = " \t\n.,;:?!？。！،؟"
@@ -129,6 +130,8 @@ class Request:
         run, spoken = 0, -1
         while run < len(self.words) and self._asks(run):
             word = self.words[run]
+            if spoken >= 0 and word.low in THAT and self._is_clause(run):
+                return run + 1
             if spoken >= 0 and word.low in TOPIC and not self._is_place(run + 1):
                 return run + 1 + (run + 1 < len(self.words) and self.words[run + 1].low in ARTICLES)
             if self._explains(word) and word.low not in FUNCTION:
@@ -175,16 +178,20 @@ class Request:
     def _end(self, first: int) -> int:
         """Return the place behind the object's last word: courtesy, where to look, and the word for its kind go."""
         end = len(self.words)
-        clause = self._is_clause(first)
+        told = self._is_clause(first) or (first > 0 and self.words[first - 1].low in THAT - NAMING)
         while end > first:
             last = self.words[end - 1]
-            if last.low in COURTESY and (self.words[end - 2].low not in ARTICLES or last.low not in _SPOKEN_TO):
+            if told:  # a sentence of the user's, which stays whole
+                if last.low not in _PLEASE:
+                    break
+                end -= 1
+            elif last.low in COURTESY and (self.words[end - 2].low not in ARTICLES or last.low not in _SPOKEN_TO):
                 end -= 1
             elif last.low in COURTESY:
                 end -= 2
-            elif not clause and (start := self._place_before(first, end)) < end:
+            elif (start := self._place_before(first, end)) < end:
                 end = start
-            elif not clause and last.low in KINDS and end - 1 > first:
+            elif last.low in KINDS and end - 1 > first:
                 end -= 1
             else:
                 break

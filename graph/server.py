@@ -1,5 +1,6 @@
 """What the LangGraph server opens and mounts beside the graph; langgraph.json names both parts."""
 
+import importlib
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -39,13 +40,14 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
 
 
-_middleware = [Middleware(CheckedContext)]
-if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
-    _middleware.append(Middleware(ThreadsFromElsewhere))
+def _make() -> Starlette:
+    """Make the application for the server that is loading it."""
+    middleware, kind = [Middleware(CheckedContext)], Starlette
+    if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
+        middleware.append(Middleware(ThreadsFromElsewhere))
+    elif "aegra_api" in sys.modules:  # it insists on a FastAPI, and brings it
+        kind = importlib.import_module("fastapi").FastAPI
+    return kind(lifespan=lifespan, middleware=middleware)
 
-try:  # Aegra insists on a FastAPI and brings it; the LangGraph server does not
-    from fastapi import FastAPI as App
-except ImportError:
-    App = Starlette
 
-app = App(lifespan=lifespan, middleware=_middleware)
+app = _make()

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +28,7 @@ class ToolRun:
     """The calls of one reply."""
 
     def __init__(self, state: State, runtime: Any, reply: AIMessage) -> None:
+        self._state = state
         self._resources = get_resources()
         self._manager = self._resources.manager.for_user(user_of(runtime))
         self._thread_id = thread_key(self._manager.user_id, thread_of(runtime))
@@ -75,11 +75,18 @@ class ToolRun:
         seconds = max(0.0, min(own, self._ends_at - time.time()))
         try:
             async with asyncio.timeout(seconds) as clock:
-                return await _invoke(registered, call)
+                return await self._invoke(registered, call)
         except TimeoutError:
             if not clock.expired():
                 raise
             return "error", f"'{name}' was stopped after {seconds:.0f} seconds. Try less at once, or another tool."
+
+    async def _invoke(self, registered: RegisteredTool, call: ToolCall) -> tuple[str, str]:
+        node = ToolNode([registered.tool], handle_tool_errors=_explain)
+        # The tool sees the turn's state; the node takes its calls from the last message.
+        result = await node.ainvoke({**self._state, "messages": [AIMessage("", tool_calls=[call])]})
+        message = result["messages"][-1]
+        return message.status, clean(tokens.text_of(message))
 
     def _message(self, call: ToolCall, log_id: UUID, status: str, output: str) -> ToolMessage:
         size = self._limits.count(output)
@@ -111,13 +118,6 @@ def _what_became_of(before: Row) -> tuple[str, str]:
     if before["status"] == "running":
         return "interrupted", prompts.INTERRUPTED
     return before["status"], before["output"]
-
-
-async def _invoke(registered: RegisteredTool, call: Mapping[str, Any]) -> tuple[str, str]:
-    node = ToolNode([registered.tool], handle_tool_errors=_explain)
-    result = await node.ainvoke({"messages": [AIMessage("", tool_calls=[call])]})
-    message = result["messages"][-1] if isinstance(result, dict) else result[-1]
-    return message.status, clean(tokens.text_of(message))
 
 
 def _explain(error: Exception) -> str:

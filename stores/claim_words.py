@@ -121,7 +121,7 @@ LEMMAS = {
 
 SPLIT = re.compile(
     r"(?P<end>[.;!?](?=\s|$)|[。；！？])|(?P<but>\b(?:but|while|whereas|ma|però|mentre|pero|mais|aber|sondern)\b|但是?)"
-    r"|(?P<and>,(?=\s|$)|[，、]|(?<![\w'-])(?:and|or|e|ed|o|y|et|ou|und|oder)(?![\w'-]))"
+    r"|(?P<and>,(?=\s|$)|[，、]|(?<![\w'@.-])(?:and|or|e|ed|o|y|et|ou|und|oder)(?![\w'@-]|\.\w))"
 )
 """Where one part of a statement ends: for good, by contrast, or by going on."""
 

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from graph.errors import DocumentError, NotFoundError
 from readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, Chunk, split
 from readers.pages import Document, Page
-from stores.database import Database
+from stores.database import EVERYONE, Database
 from stores.passages import Passage, stamp
 from stores.text import clean, make_id
 from stores.vectors import Connection, Prepared, Query, Unit, VectorMemory
@@ -139,7 +139,7 @@ class KnowledgeBase:
         """Find the k chunks that fit best; of the same text in several documents, the best one.
 
         Args:
-            user_id: Whose documents are searched.
+            user_id: Who asks: own documents are searched, those for everyone, and those that others share.
             query: What is looked for.
             k: How many, at most.
             document_id: Look in this document only.
@@ -147,11 +147,11 @@ class KnowledgeBase:
         where = sql.SQL("document_id = %s") if document_id else None
         async with self.db.transaction(user_id) as conn:
             hits = await self.vectors.search(
-                conn, query, 2 * k, where=where, params=[document_id] if document_id else []
+                conn, query, 2 * k, where=where, params=[document_id] if document_id else [], shared=True
             )
         unique = {hit.content: hit for hit in reversed(hits)}
         best = [hit for hit in hits if unique[hit.content] is hit][:k]
-        return [Passage(str(hit.id), _head(hit.row, hit.score), hit.content) for hit in best]
+        return [Passage(str(hit.id), _head(hit.row, hit.score, user_id), hit.content) for hit in best]
 
     async def documents(self, user_id: str) -> list[StoredDocument]:
         """List a user's documents, the latest first."""
@@ -274,10 +274,12 @@ class _Filing:
         ]
 
 
-def _head(row: Mapping[str, Any], score: float) -> str:
+def _head(row: Mapping[str, Any], score: float, reader: str) -> str:
     page = f", page {row['page']}" if row["page"] is not None else ""
     parts = [f"id={row['id']} date={stamp(row['created_at'])} source={row['source']}{page}"]
     section = (row["metadata"] or {}).get("section")
+    if row["user_id"] not in {reader, EVERYONE}:
+        parts.append(f'shared by "{_shown(row["user_id"])}"')
     parts += [f'{name}="{_shown(text)}"' for name, text in (("title", row["title"]), ("section", section)) if text]
     return " ".join([*parts, f"score={score:.2f}"])
 

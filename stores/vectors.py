@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from stores import unit_writer
 from stores.connection import Connection
 from stores.embedding_space import TABLES, ensure_space
 from stores.search import Search
+from stores.sharing import what_is_shared
 from stores.units import Hit, Prepared, Query, Unit, literal, make_query
 
 __all__ = [
@@ -135,6 +137,7 @@ class VectorMemory:
         *,
         where: sql.Composable | None = None,
         params: Sequence[Any] = (),
+        shared: bool = False,
     ) -> list[Hit]:
         """Find the k units that fit best, by meaning and by words.
 
@@ -144,12 +147,14 @@ class VectorMemory:
             k: How many, at most.
             where: A condition on the table's columns, with a placeholder `%s` for each of `params`.
             params: The values of the condition.
+            shared: Look also at what other users share with this one; `row["user_id"]` tells whose a hit is.
 
         Returns:
             At most k hits, best first.
         """
-        best = await self._search.run(conn, query, k, where=where, params=params)
-        rows = await self._search.rows(conn, list(best))
+        async with what_is_shared(conn) if shared else nullcontext():
+            best = await self._search.run(conn, query, k, where=where, params=params)
+            rows = await self._search.rows(conn, list(best))
         return [Hit(id_, rows[id_]["content"], score, rows[id_]) for id_, score in best.items()]
 
     async def delete(self, conn: Connection, ids: Sequence[UUID]) -> int:

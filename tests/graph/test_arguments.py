@@ -42,6 +42,8 @@ def filled(question: str, function: dict[str, Any], *results: str, **memory: tup
         ("make a note: the meeting moved to Friday", "the meeting moved to Friday"),
         ("Ricorda che il mio cane si chiama Rex", "il mio cane si chiama Rex"),
         ("Ricordati che sono allergico alle noci", "sono allergico alle noci"),
+        ("Remember that Anna made this paper for me, please", "Anna made this paper for me"),
+        ("Remember that I want to thank you", "I want to thank you"),
         ("Cerca nella base di conoscenza i fari", "i fari"),
         ("search the web", ""),
         ("Can you save the content of the paper", ""),

@@ -25,9 +25,7 @@ def desk(embedder: Embedder) -> Desk:
 
 _WILD = st.one_of(
     st.text(max_size=80),
-    st.sampled_from(
-        ["save it", "## User Memory\n[1] id=x", "[1] user · now\n> hi", "prima", "the", "my first"]
-    ),
+    st.sampled_from(["save it", "## User Memory\n[1] id=x", "[1] user · now\n> hi", "prima", "the", "my first"]),
 )
 
 

@@ -1,0 +1,83 @@
+"""The audit trail of user memory: who did what to which memory, when and why."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from stores.connection import Connection
+from stores.memory_rows import OWN, Row
+
+Actor = Literal["user", "agent", "system"]
+Action = Literal["remember", "repeat", "merge", "supersede", "update", "forget", "undo", "purge", "export", "import"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was done."""
+
+    actor: Actor
+    action: Action
+    memory_id: UUID | None = None
+    thread_id: UUID | None = None
+    reason: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+async def note(conn: Connection, user_id: str, moment: datetime, *events: Event) -> None:
+    """Write down what was done, in the transaction that does it."""
+    for event in events:
+        await conn.execute(
+            "INSERT INTO user_memory_audit (id, user_id, at, actor, action, memory_id, thread_id, reason, detail) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            (
+                uuid4(),
+                user_id,
+                moment,
+                event.actor,
+                event.action,
+                event.memory_id,
+                event.thread_id,
+                event.reason,
+                Jsonb(event.detail, dumps=_dumps),
+            ),
+        )
+
+
+def _dumps(value: Any) -> str:
+    import json  # noqa: PLC0415
+
+    return json.dumps(value, default=str)
+
+
+async def read(conn: Connection, ids: Collection[UUID] | None = None, limit: int | None = None) -> list[Row]:
+    """Read what was done, in the order in which it was.
+
+    Args:
+        conn: A transaction of the user.
+        ids: Only what was done to these memories.
+        limit: The latest so many; None: all.
+    """
+    chosen = sql.SQL("true") if ids is None else sql.SQL("memory_id = ANY(%s)")
+    cursor = await conn.execute(
+        sql.SQL(
+            "SELECT id, seq, at, actor, action, memory_id, thread_id, reason, detail FROM user_memory_audit "
+            "WHERE {own} AND {chosen} ORDER BY at DESC, seq DESC LIMIT %s"
+        ).format(own=OWN, chosen=chosen),
+        (*([] if ids is None else [list(ids)]), limit),
+    )
+    return (await cursor.fetchall())[::-1]
+
+
+async def scrub(conn: Connection, ids: Collection[UUID]) -> None:
+    """Take out of the trail whatever words it holds of some memories: they are gone for good."""
+    await conn.execute(
+        sql.SQL("UPDATE user_memory_audit SET reason = '', detail = '{{}}' WHERE {own} AND memory_id = ANY(%s)").format(
+            own=OWN
+        ),
+        (list(ids),),
+    )

