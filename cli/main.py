@@ -1,61 +1,19 @@
-"""The command `ricordo`. What is slow to import is imported inside the commands."""
+"""The command `ricordo`: every way out has an exit code, and none a traceback that nobody asked for."""
 
 import sys
-from typing import Annotated
-
-import typer
-
-from cli import ask, bench, chat, compact, doctor, evals, ingest, kb, output, threads
-
-app = typer.Typer(
-    rich_markup_mode=None,  # rich takes longer to import than the help to print
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"ricordo {version('ricordo')}")
-        raise typer.Exit
-
-
-@app.callback()
-def ricordo(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
-    ] = False,
-) -> None:
-    """Ricordo: an agent that remembers, stays inside its context window, and picks its tools.
-
-    \b
-    Start here:
-      ricordo chat                        talk to it
-      ricordo ingest paper.pdf notes/     give it documents
-      ricordo ask "What do they say?"     ask one question
-      ricordo doctor                      see what is configured and what is missing
-
-    Settings are environment variables or lines of a .env file; .env.example explains each.
-    """
-
-
-app.command("chat")(chat.chat)
-app.command("ask")(ask.ask)
-app.command("ingest")(ingest.ingest)
-app.command("doctor")(doctor.doctor)
-app.command("compact")(compact.compact)
-app.add_typer(threads.app, name="threads", no_args_is_help=True)
-app.add_typer(kb.app, name="kb", no_args_is_help=True)
-app.add_typer(evals.app, name="eval", no_args_is_help=True)
-app.add_typer(bench.app, name="bench", no_args_is_help=True)
 
 
 def main() -> None:
-    """Run the command line; every way out has an exit code, and none a traceback that nobody asked for."""
-    output.prepare_streams()
+    """Run the command line."""
     try:
-        app(prog_name="ricordo")
-    except Exception as error:  # noqa: BLE001 - the last stop: whatever it is, it is told in one line
-        sys.exit(output.report(error))
+        # Imported here, so that an early Ctrl-C is as quiet as a late one.
+        from cli import output
+        from cli.app import app
+
+        output.prepare_streams()
+        try:
+            app(prog_name="ricordo")
+        except Exception as error:  # noqa: BLE001 - the last stop: whatever it is, it is told in one line
+            sys.exit(output.report(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

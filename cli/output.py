@@ -94,6 +94,8 @@ def run(work: Callable[[], Coroutine[Any, Any, int | None]], *, as_json: bool = 
     _set_up_logging()
     try:
         code = asyncio.run(work())
+    except (typer.Exit, typer.Abort):
+        raise
     except Exception as error:  # noqa: BLE001 - the last stop: whatever it is, it is told in one line
         code = report(error, as_json=as_json)
     raise typer.Exit(code or 0)

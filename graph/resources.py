@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 
@@ -14,6 +15,7 @@ from graph.models import OFFLINE, make_model
 from graph.settings import Settings, get_settings
 from graph.tokens import ProviderCounts
 from stores.database import Database, open_database
+from stores.embedding_cache import known_passages
 from stores.manager import MemoryManager
 from stores.toolbox import Toolbox, toolbox
 from stores.vectors import ensure_space
@@ -46,7 +48,11 @@ class Resources:
     def _offline(self) -> BaseChatModel:
         from graph.offline import OfflineChat  # noqa: PLC0415 - only those without a model need it
 
-        return OfflineChat(embedder=self.embedder, examples=lambda name: self.toolbox.get(name).examples)
+        return OfflineChat(
+            embedder=self.embedder,
+            examples=lambda name: self.toolbox.get(name).examples,
+            known=partial(known_passages, self.db, self.embedder),
+        )
 
 
 _open: list[Resources] = []

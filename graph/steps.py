@@ -17,6 +17,7 @@ from stores.pages import fit
 _MARK = "ricordo_steps"  # in the message's additional_kwargs: what it stands for
 _ARGS_CHARACTERS = 100
 _FOUND_SHARE = 0.4  # of the room, for what the calls found; the rest is for the calls
+_FRAME = 16  # tokens of the message around its parts
 _LEAST_FOUND = 40  # tokens; less tells nothing
 _LOGGED = "log_id"
 
@@ -66,7 +67,7 @@ class Steps:
         most = int(room * _FOUND_SHARE)
         found = await self._what_was_found(rows, limits, most, seconds) if most >= _LEAST_FOUND else ""
         head = prompts.EARLIER_STEPS.format(run_id=self._run_id)
-        left = room - limits.count(head) - limits.count(found)
+        left = room - _FRAME - limits.count(head) - limits.count(found)
         text = "\n".join([head, *([found] if found else []), *_latest_that_fit(map(_line, rows), left, limits)])
         mark = {"found": found, "ids": self._ids}
         return AIMessage(text, id=self._first, additional_kwargs={_MARK: mark})

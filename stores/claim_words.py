@@ -48,7 +48,8 @@ LIKES = _any(
     _phrases(r"""
         loves?(?: to)?|loved(?: to)?|adores?|adored|likes(?: to)?|liked(?: to)?|enjoys?|enjoyed
         (?<!look )(?<!looks )(?<!sound )(?<!sounds )(?<!feel )(?<!feels )(?<!be )(?<!is )(?<!are )(?<!was )like(?: to)?
-        (?<=stopped )(?:liking|loving|enjoying)|fond of|keen on|(?:a )?(?:big |huge )?(?:fan|lover) of|(?:crazy|mad|passionate) about
+        (?<=stopped )(?:liking|loving|enjoying)|fond of|keen on|(?:a )?(?:big |huge )?(?:fan|lover) of
+        (?:crazy|mad|passionate) about
         (?<=am )into|(?<=is )into|(?<=not )into|(?<=really )into|(?<=longer )into
         am[oai]|amano|ador[oaie]|piac(?:e|ciono|eva|evano)|vad[oa] pazz[oa] per|va pazz[oa] per|appassionat[oa] di
         sopport[oaie]|sopportare|toller[oaie]
@@ -98,8 +99,9 @@ FLUFF = _any(
 NOTHING = _words(
     """now nowadays currently really very much so quite totally absolutely truly deeply again still just lately actually
     definitely also too always anymore do does please
-    ora adesso ormai davvero molto molta tanto proprio veramente anche ancora attualmente sempre più tantissimo moltissimo
-    ahora muy mucho realmente también todavía maintenant très beaucoup vraiment toujours encore jetzt sehr wirklich mehr
+    ora adesso ormai davvero molto molta tanto proprio veramente anche ancora attualmente sempre più
+    tantissimo moltissimo ahora muy mucho realmente también todavía maintenant très beaucoup vraiment toujours encore
+    jetzt sehr wirklich mehr
     a an the this that these those il lo la l i gli le un uno una el los las les der das ein eine
     user users utente usuario utilisateur nutzer benutzer io ich je j yo me my mine mio mia miei mie mi ti ci si ne s
     his her their its him them it lui lei loro ça es ello lo
@@ -126,7 +128,9 @@ SPLIT = re.compile(
 """Where one part of a statement ends: for good, by contrast, or by going on."""
 
 FUNCTION_WORDS = {
-    "italian": _words("il lo la gli le un una di del della che è e non mi si ha ho sono per con al alla nel dell l utente"),
+    "italian": _words(
+        "il lo la gli le un una di del della che è e non mi si ha ho sono per con al alla nel dell l utente"
+    ),
     "spanish": _words("el los las un una de del que es y no me se ha he son por con al en usuario"),
     "french": _words("le la les un une de du des que est et ne pas me se a ai sont pour avec au à utilisateur l j"),
     "german": _words("der die das ein eine und ist nicht ich mich sich hat habe sind für mit dem den nutzer benutzer"),

@@ -28,9 +28,12 @@ async def claim_thread(conn: Connection, user_id: str, thread_id: UUID, name: st
     Raises:
         ThreadOwnerError: It belongs to another user.
     """
+    # The lock waits while the user is being deleted (`stores/users.py`): what is begun now outlives that.
     await conn.execute(
-        "INSERT INTO threads (thread_id, user_id, name) VALUES (%s, %s, %s) ON CONFLICT (thread_id) DO NOTHING",
-        (thread_id, user_id, name),
+        "INSERT INTO threads (thread_id, user_id, name) SELECT %s, %s, %s "
+        "FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('user ' || %s, 0))) waited "
+        "ON CONFLICT (thread_id) DO NOTHING",
+        (thread_id, user_id, name, user_id),
     )
     owned = await conn.execute("SELECT FROM threads WHERE thread_id = %s", (thread_id,))
     if owned.rowcount != 1:

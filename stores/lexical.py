@@ -28,7 +28,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020
 _WORD = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?P<word>(?:(?![{_CJK}])[^\W_]|[\u0900-\u0963\u0966-\u0dff])+)")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]")
 """Accents and vowel points that people leave out. Indic vowel signs are letters and stay."""
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
 _CLITIC = re.compile(r"(?<=[^\W_])['\u2019](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
 
 _STOP_WORDS = """
@@ -64,7 +64,7 @@ _stemmer = threading.local()
 @lru_cache(maxsize=2**16)
 def _term(word: str) -> str | None:
     """Fold and stem a word; None for a function word."""
-    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word.casefold())))
+    folded = _MARKS.sub("", word.casefold())
     if not folded or folded in _STOP:
         return None
     # A stemmer keeps a buffer and must not be shared between threads.
@@ -78,7 +78,8 @@ def _term(word: str) -> str | None:
 
 
 def _split(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(_CLITIC.sub("", unicodedata.normalize("NFKC", text))):
+    bare = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    for match in _WORD.finditer(_CLITIC.sub("", bare)):
         run = match["cjk"]
         if run is not None:
             yield from (run[i : i + 2] for i in range(max(len(run) - 1, 1)))

@@ -1,6 +1,7 @@
 """The one door to memory: `read_…` and `write_…` for each of them, for one user."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,7 +10,7 @@ from psycopg import Rollback
 from graph import tokens
 from graph.embeddings import Embedder
 from graph.errors import InputError, NotFoundError
-from stores import conversation, entity, pages, summary, tool_log, workflow
+from stores import conversation, entity, memory_view, pages, summary, tool_log, workflow
 from stores.conversation import Row, thread_key
 from stores.database import Database
 from stores.entity import Entity
@@ -20,6 +21,7 @@ from stores.text import clean, parse_id
 from stores.tool_log import LoggedCall
 from stores.toolbox import toolbox
 from stores.turn import Turn
+from stores.user_memory import UserMemory
 from stores.vectors import Hit, Prepared, Query, Unit, VectorMemory, make_query
 
 _PAGE = 2_000  # tokens of a page that is read back, where the caller names no other size
@@ -36,6 +38,7 @@ class MemoryManager:
         self.workflow = VectorMemory("workflow", embedder)
         self.entity = VectorMemory("entity", embedder)
         self.summary = VectorMemory("summary", embedder)
+        self._user_memory = VectorMemory("user_memory", embedder)
 
     def for_user(self, user_id: str) -> "MemoryManager":
         """Return the same memories for another user.
@@ -45,7 +48,18 @@ class MemoryManager:
         """
         if not (name := clean(user_id).strip()) or name == "*":
             raise InputError(f"'{user_id}' cannot be a user's id: it is empty or reserved. Give another by --user.")
-        return MemoryManager(self.db, self.embedder, name)
+        other = copy(self)
+        other.user_id = name
+        return other
+
+    @property
+    def user_memory(self) -> UserMemory:
+        """What the user asked to be remembered."""
+        return UserMemory(self.db, self._user_memory, self.user_id)
+
+    async def read_user_memory(self) -> list[Passage]:
+        """Read what the user asked to be remembered and always stands in the window, the newest first."""
+        return [memory_view.passage(row) for row in await self.user_memory.critical()]
 
     async def query(self, text: str) -> Query:
         """Prepare a text for searching: embedded once, used for every memory."""
@@ -81,9 +95,6 @@ class MemoryManager:
         count = tokens.count(content)
         async with self.db.transaction(self.user_id) as conn:
             await conversation.claim_thread(conn, self.user_id, key, thread_id)
-            if message_id is None:
-                cursor = await conn.execute("SELECT gen_randomparse_id() AS id")
-                message_id = UUID(str((await cursor.fetchone() or {})["id"]))
             await conversation.add(
                 conn,
                 message_id=message_id,

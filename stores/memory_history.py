@@ -1,8 +1,10 @@
 """The audit trail of user memory: who did what to which memory, when and why."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -13,7 +15,9 @@ from stores.connection import Connection
 from stores.memory_rows import OWN, Row
 
 Actor = Literal["user", "agent", "system"]
-Action = Literal["remember", "repeat", "merge", "supersede", "update", "forget", "undo", "purge", "export", "import"]
+Action = Literal[
+    "remember", "repeat", "merge", "supersede", "update", "refuse", "forget", "undo", "purge", "export", "import"
+]
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,9 @@ async def note(conn: Connection, user_id: str, moment: datetime, *events: Event)
                 event.memory_id,
                 event.thread_id,
                 event.reason,
-                Jsonb(event.detail, dumps=_dumps),
+                Jsonb(event.detail, dumps=partial(json.dumps, default=str)),
             ),
         )
-
-
-def _dumps(value: Any) -> str:
-    import json  # noqa: PLC0415
-
-    return json.dumps(value, default=str)
 
 
 async def read(conn: Connection, ids: Collection[UUID] | None = None, limit: int | None = None) -> list[Row]:

@@ -35,13 +35,16 @@ class Source:
 
 async def lock(conn: Connection) -> datetime:
     """Let one transaction at a time change a user's memory; return the moment, later than those of all before it."""
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('user_memory' || current_setting('app.user_id'), 0))")
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('user_memory' || current_setting('app.user_id'), 0))"
+    )
     row = await (await conn.execute("SELECT clock_timestamp() AS moment")).fetchone()
     moment: datetime = (row or {})["moment"]
     return moment
 
 
-async def _select(conn: Connection, condition: sql.Composable, params: Sequence[Any] = ()) -> list[Row]:
+async def select(conn: Connection, condition: sql.Composable, params: Sequence[Any] = ()) -> list[Row]:
+    """Read the user's memories of which a condition holds; an order and a limit may follow it."""
     statement = sql.SQL("SELECT {columns} FROM user_memory WHERE {own} AND {condition}")
     cursor = await conn.execute(statement.format(columns=COLUMNS, own=OWN, condition=condition), params)
     return await cursor.fetchall()
@@ -49,18 +52,18 @@ async def _select(conn: Connection, condition: sql.Composable, params: Sequence[
 
 async def get(conn: Connection, ids: Collection[UUID]) -> dict[UUID, Row]:
     """Read memories by their ids, whatever became of them."""
-    return {row["id"]: row for row in await _select(conn, sql.SQL("id = ANY(%s)"), [list(ids)])}
+    return {row["id"]: row for row in await select(conn, sql.SQL("id = ANY(%s)"), [list(ids)])}
 
 
 async def live_same(conn: Connection, same: bytes) -> Row | None:
     """Read the memory that states the same and holds."""
-    rows = await _select(conn, sql.SQL("{} AND same = %s").format(LIVE), [same])
+    rows = await select(conn, sql.SQL("{} AND same = %s").format(LIVE), [same])
     return rows[0] if rows else None
 
 
 async def live_in_slots(conn: Connection, slots: Collection[str]) -> list[Row]:
     """Read what fills one of the slots now."""
-    return await _select(conn, sql.SQL("{} AND slot = ANY(%s)").format(LIVE), [list(slots)]) if slots else []
+    return await select(conn, sql.SQL("{} AND slot = ANY(%s)").format(LIVE), [list(slots)]) if slots else []
 
 
 async def latest(conn: Connection, memory_id: UUID) -> Row | None:
@@ -110,15 +113,17 @@ async def critical(conn: Connection, limit: int) -> list[Row]:
         "{} AND (importance = 'high' OR slot = 'user name') AND origin IN ('user', 'import') "
         "AND type IN ('preference', 'fact') ORDER BY valid_from DESC, seq DESC LIMIT %s"
     )
-    return await _select(conn, condition.format(LIVE), [limit])
+    return await select(conn, condition.format(LIVE), [limit])
 
 
-async def retire(conn: Connection, memory_id: UUID, by: UUID, moment: datetime) -> None:
-    """End a memory's time; what takes its place must be there."""
-    await conn.execute(
-        "UPDATE user_memory SET valid_to = greatest(%s, valid_from), superseded_by = %s, updated_at = %s WHERE id = %s",
-        (moment, by, moment, memory_id),
-    )
+async def retire(conn: Connection, ids: Sequence[UUID], by: UUID, moment: datetime) -> None:
+    """End the time of memories; what takes their place is there at the end of the transaction."""
+    if ids:
+        await conn.execute(
+            "UPDATE user_memory SET valid_to = greatest(%s, valid_from), superseded_by = %s, updated_at = %s "
+            "WHERE id = ANY(%s)",
+            (moment, by, moment, list(ids)),
+        )
 
 
 async def amend(conn: Connection, row: Row, moment: datetime, **changes: Any) -> Row:
@@ -151,7 +156,7 @@ async def bring_back(conn: Connection, ids: Sequence[UUID], moment: datetime) ->
 
 async def forgotten_since(conn: Connection, moment: datetime) -> list[Row]:
     """Read what was forgotten since a moment, the latest first."""
-    return await _select(conn, sql.SQL("deleted_at >= %s ORDER BY deleted_at DESC, seq DESC"), [moment])
+    return await select(conn, sql.SQL("deleted_at >= %s ORDER BY deleted_at DESC, seq DESC"), [moment])
 
 
 async def remove_forgotten(conn: Connection, before: datetime) -> list[UUID]:

@@ -144,6 +144,7 @@ async def _set_up_checkpointer(conn: Connection, version: str) -> None:
     """Create or update LangGraph's tables; the version is recorded, so that the slow import is rarely needed."""
     saver = await asyncio.to_thread(importlib.import_module, "langgraph.checkpoint.postgres.aio")
     await saver.AsyncPostgresSaver(conn).setup()
+    await conn.execute("SELECT ricordo_guard_checkpoints()")  # in 0005_sharing.sql
     await _record(conn, _CHECKPOINTER, version)
 
 

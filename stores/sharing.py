@@ -18,7 +18,7 @@ Kind = Literal["user_memory", "knowledge_base"]
 KINDS: tuple[Kind, ...] = ("user_memory", "knowledge_base")
 
 _LONGEST_TAG = 200
-_COLUMNS = "id, user_id, with_user, with_team, kind, tag, created_at, revoked_at"
+_SELECT = "SELECT id, user_id, with_user, with_team, kind, tag, created_at, revoked_at FROM shares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ async def add_share(
             (user_id, with_user, with_team, kind, tag),
         )
         cursor = await conn.execute(
-            f"SELECT {_COLUMNS} FROM shares WHERE user_id = %s AND kind = %s AND revoked_at IS NULL "
-            "AND with_user IS NOT DISTINCT FROM %s AND with_team IS NOT DISTINCT FROM %s AND tag IS NOT DISTINCT FROM %s",
+            f"{_SELECT} WHERE user_id = %s AND kind = %s AND revoked_at IS NULL AND with_user IS NOT DISTINCT FROM %s "
+            "AND with_team IS NOT DISTINCT FROM %s AND tag IS NOT DISTINCT FROM %s",
             (user_id, kind, with_user, with_team, tag),
         )
         (row,) = await cursor.fetchall()
@@ -105,7 +105,9 @@ def _check(user_id: str, with_user: str | None, with_team: str | None, kind: Kin
 
 def _check_name(name: str) -> None:
     if not name or name != clean(name).strip() or name == EVERYONE:
-        raise InputError(f"'{clean(name)}' is no name of a user or a team: it is empty, reserved, or has spaces around it.")
+        raise InputError(
+            f"'{clean(name)}' is no name of a user or a team: it is empty or reserved, or has spaces around it."
+        )
 
 
 async def revoke_share(db: Database, user_id: str, share_id: str) -> Share:
@@ -121,8 +123,7 @@ async def revoke_share(db: Database, user_id: str, share_id: str) -> Share:
     """
     async with db.transaction(user_id) as conn:
         cursor = await conn.execute(
-            f"UPDATE shares SET revoked_at = now() WHERE id = %s AND user_id = %s AND revoked_at IS NULL "
-            f"RETURNING {_COLUMNS}",
+            "UPDATE shares SET revoked_at = now() WHERE id = %s AND user_id = %s AND revoked_at IS NULL RETURNING *",
             (parse_id(share_id, "share"), user_id),
         )
         row = await cursor.fetchone()
@@ -144,7 +145,7 @@ async def shares_of(db: Database, user_id: str, *, revoked: bool = False) -> lis
     """
     async with db.transaction(user_id) as conn:
         cursor = await conn.execute(
-            f"SELECT {_COLUMNS} FROM shares WHERE %s OR revoked_at IS NULL ORDER BY created_at DESC, id", (revoked,)
+            f"{_SELECT} WHERE %s OR revoked_at IS NULL ORDER BY created_at DESC, id", (revoked,)
         )
         return [Share(**row) for row in await cursor.fetchall()]
 

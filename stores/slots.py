@@ -1,7 +1,7 @@
 """What there is only one of at a time: where somebody lives or works, a name, an address, a favourite of a kind.
 
-A slot's key names whose it is and what: `user home`, `anna employer`, `user favourite color`. Those of others count only
-where it is clear who is meant: a name, or somebody of whom one has but one (`my wife`).
+A slot's key names whose it is and what: `user home`, `anna employer`, `user favourite color`. Those of others count
+only where it is clear who is meant: a name, or somebody of whom one has but one (`my wife`).
 """
 
 import re
@@ -11,7 +11,11 @@ _RELATION = (
     r"wife|husband|partner|mother|father|mum|mom|dad|boss|manager|girlfriend|boyfriend|"
     r"moglie|marito|compagn[oa]|madre|padre|mamma|papà|capo|fidanzat[oa]"
 )
-_NAME = r"(?!(?:he|she|they|we|it|there|who|everyone|everybody|somebody|lui|lei|loro)\b)(?-i:[A-ZÀ-Þ])[\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)*"
+_CAPITAL = r"(?-i:[A-ZÀ-Þ])"
+_NAME = (
+    r"(?!(?:he|she|they|we|it|there|who|everyone|everybody|somebody|lui|lei|loro)\b)"
+    rf"{_CAPITAL}[\w'-]*(?: {_CAPITAL}[\w'-]*)*"
+)
 _USER = r"(?:the |the current )?user|l'utente|utente|i|io|der nutzer|el usuario|l'utilisateur|ich|je|yo"
 _NOW = r"(?:now|currently|actually|ora|adesso|attualmente|jetzt|maintenant|ahora)"
 _WHO = (
@@ -27,15 +31,19 @@ _E = r" (?:ora |adesso )?(?:è|sono)(?: ora| adesso)?:? "
 _VALUE = r"(?P<value>.+)$"
 _QUALIFIER = r"(?P<kind>work |home |private |personal |business |office )?"
 
+_PROPER = rf"(?=(?:the |il |la |l'|gli )?{_CAPITAL})"
+"""Before a proper name: who lives in a flat may live in Rome too, who works for a bank for Acme."""
+
 _VERBS = {
-    "home": r"(?:lives?|(?:is |am )living|resides?|(?:is |am )based|(?:has |have )?(?:just |recently )?(?:moved|relocated)) "
-    r"(?:in|at|to)|(?:abita|abito|vive|vivo|risiede|risiedo|si è (?:appena )?trasferit[oa]|mi sono (?:appena )?trasferit[oa]) "
-    r"(?:ora |adesso )?(?:ad?|in|nel|nella|al)|(?:vive|vivo|reside) en|habite (?:à|en|au)|(?:wohnt|wohne|lebt|lebe) "
-    r"(?:jetzt )?in",
-    "employer": r"(?:works?|(?:is |am )(?:now )?working|(?:is |am )employed) (?:at|for|by)|"
+    "home": r"(?:(?:lives?|(?:is |am )(?:living|based)|resides?) (?:in|at)|"
+    r"(?:has |have )?(?:just |recently )?(?:moved|relocated) to|"
+    r"(?:abita|abito|vive|vivo|risiede|risiedo|(?:si è|mi sono) (?:appena )?trasferit[oa]) "
+    r"(?:ora |adesso )?(?:ad?|in|nel|nella|al)|(?:vive|vivo|reside) en|habite (?:à|en|au)|"
+    r"(?:wohnt?e?|lebt?e?) (?:jetzt )?in)",
+    "employer": r"(?:(?:works?|(?:is |am )(?:now )?(?:working|employed)) (?:at|for|by)|"
     r"(?:lavora|lavoro) (?:ora |adesso )?(?:per|presso)|(?:trabaja|trabajo) para|travaille (?:chez|pour)|"
-    r"(?:arbeitet|arbeite) (?:jetzt )?bei",
-    "name": r"(?:is|am) (?:called|named)(?= (?-i:[A-ZÀ-Þ]))|goes by|si chiama|mi chiamo|se llama|me llamo|s'appelle|m'appelle|heiß(?:t|e)",
+    r"arbeitet? (?:jetzt )?bei)",
+    "name": r"(?:(?:is|am) (?:called|named)|goes by|si chiama|mi chiamo|se llama|me llamo|[sm]'appelle|heißt?e?)",
 }
 _OWNED = {
     "name": r"(?:full |first )?name",
@@ -60,7 +68,7 @@ _OWNED_IT = {
 }
 
 _FORMS: list[tuple[str, re.Pattern[str]]] = [
-    *((slot, re.compile(rf"{_WHO}(?:{verb}) {_VALUE}", re.IGNORECASE)) for slot, verb in _VERBS.items()),
+    *((slot, re.compile(rf"{_WHO}{verb} {_PROPER}{_VALUE}", re.IGNORECASE)) for slot, verb in _VERBS.items()),
     *((slot, re.compile(rf"{_WHOSE}(?:{noun}){_IS}{_VALUE}", re.IGNORECASE)) for slot, noun in _OWNED.items()),
     *(
         (slot, re.compile(rf"^(?:il |la |l')(?:mi[ao] (?:{noun})|(?:{noun}) dell'utente){_E}{_VALUE}", re.IGNORECASE))
@@ -77,26 +85,24 @@ _FAVOURITES = [
         re.IGNORECASE,
     ),
     re.compile(
-        rf"^(?P<user>(?:il|la|lo|i|gli|le) |l')(?:mi[aeo]i? )?(?P<what>[\w ]+?) (?:preferit|favorit)[oaie](?: dell'utente)?{_E}{_VALUE}",
+        r"^(?P<user>(?:il|la|lo|i|gli|le) |l')(?:mi[aeo]i? )?(?P<what>[\w ]+?) (?:preferit|favorit)[oaie]"
+        rf"(?: dell'utente)?{_E}{_VALUE}",
         re.IGNORECASE,
     ),
     re.compile(rf"^(?P<user>mi) (?P<what>[\w ]+?) (?:favorit|preferid)[oa]s? (?:es|son) {_VALUE}", re.IGNORECASE),
     re.compile(rf"^(?P<user>mon|ma) (?P<what>[\w ]+?) préférée?s? (?:est|sont) {_VALUE}", re.IGNORECASE),
     re.compile(rf"^(?P<user>meine?) lieblings(?P<what>\w+) (?:ist|sind) {_VALUE}", re.IGNORECASE),
 ]
-_NO_PLACE = re.compile(
-    r"^(?:peace|harmony|fear|hope|the past|sin|pace|night|home|weekends?|the weekend|free|fun|full|part|about|over|himself|"
-    r"herself|themselves|myself|casa|notte|divertimento|sé)\b|\d+ (?:hours|days|years|ore|giorni|anni)",
-    re.IGNORECASE,
-)
-"""What follows `lives in` or `works for` and is neither a place nor an employer."""
 _NOT_FOR_GOOD = re.compile(
-    r"\b(?:ago|until|till|during|while|when|if|before|next|tomorrow|last|for the|in \d{4}|as a child|one of|also|too|as well|"
-    r"fa|fino|durante|quando|se|prima|prossim[oa]|domani|scors[oa]|anche|nel \d{4}|from \w+ to|sometimes|partly)\b",
+    r"\b(?:ago|until|till|during|while|when|if|before|next|tomorrow|last|for the|in \d{4}|as a child|one of|also|too|"
+    r"as well|on \w+days?|fa|fino|durante|quando|se|prima|prossim[oa]|domani|scors[oa]|anche|"
+    r"nel \d{4}|from \w+ to|sometimes|partly)\b",
     re.IGNORECASE,
 )
 """That the value is one of several, or was or will be so for a time."""
-_TAIL = re.compile(rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco)))?[\s.!]*$", re.IGNORECASE)
+_TAIL = re.compile(
+    rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco)))?[\s.!]*$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,6 @@ def slot_of(statement: str) -> Slot | None:
         return None
     for attribute, form in _FORMS:
         if (found := form.match(statement)) and (value := _TAIL.sub("", found["value"])):
-            if attribute in {"home", "employer"} and _NO_PLACE.search(value):
-                return None
             kind = (found.groupdict().get("kind") or "").strip().lower()
             return Slot(" ".join(filter(None, [_owner(found), kind, attribute])), value)
     for form in _FAVOURITES:

@@ -1,14 +1,37 @@
-"""What a tool is found by: its fields as searchable text, enriched without a model."""
+"""What a tool is found by: its fields as words and as texts to embed, enriched without a model."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stores.tool_schema import words_of
+from stores.lexical import terms
+from stores.text import clean
+from stores.tool_schema import bounded, words_of
+
+INDEX_VERSION = 1
+"""To be raised whenever something here changes what is indexed: every tool is then indexed anew."""
 
 _DEPTH = 3
 _INDEXED = 2000
 """Characters of one field that are indexed: what a tool is for stands at its beginning."""
+_OPTIONS = 20
+"""Values of an enum that are indexed."""
+_PREFIX = 4
+"""Letters that words of one family share: `multiply` and `multiplication` have different stems."""
+
+_WEIGHTS = {"name": 3.0, "description": 2.0, "phrases": 1.0, "parameters": 1.0, "group": 1.0}
+_WEIGHTS |= {"details": 0.5, "options": 0.5, "tags": 0.5}
+"""How much a word counts in each field. Measured: see docs/toolbox.md."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_NEXT_REQUEST = re.compile(
+    r"""(?:^|(?<=[.!?;:,\n"]))\s*(?:and\s+)?(?:first|firstly|second|secondly|third|thirdly|fourth|next|then|after\sthat
+    |afterwards|also|additionally|furthermore|besides|finally|lastly|\d[.)])[,:]?\s|\band\s+(?:then|also)\s""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_REQUEST_WORDS, _MOST_REQUESTS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -21,26 +44,66 @@ class ToolText:
     """JSON schema of the arguments."""
     group: str = ""
     tags: Sequence[str] = ()
-    examples: Sequence[str] = ()
-    """Phrases that a user would say."""
+    phrases: Sequence[str] = ()
+    """What a user would say, by its author or by a model."""
 
-    def passage(self) -> str:
-        """Return the tool as one text, for a dense embedding."""
-        parts = [words_of(self.name), self.description[:_INDEXED]]
-        parts += [f"{words_of(name)}: {text}" if text else words_of(name) for name, text in parameters(self.parameters)]
-        parts += [*self.tags, *self.examples]
-        return "\n".join(parts)[:_INDEXED]
+    def passages(self) -> tuple[str, str]:
+        """Return the texts to embed: the whole tool, and the sentence that says what it does."""
+        lines = [words_of(self.name), self.description[:_INDEXED]]
+        lines += [f"{words_of(name)}: {text} {options}".rstrip() for name, text, options in _fields(self.parameters)]
+        whole = "\n".join([*lines, *self.phrases])[:_INDEXED]
+        sentences = (part.strip() for part in _SENTENCE.split(self.description[:_INDEXED]))
+        return clean(whole), clean(next((part for part in sentences if part), words_of(self.name))[:300])
+
+    def terms(self) -> dict[str, float]:
+        """Return the words of all fields with their weights, and the beginnings of the words."""
+        parts = list(_fields(self.parameters))
+        fields = {
+            "name": words_of(self.name),
+            "description": self.description[:_INDEXED],
+            "phrases": "\n".join(self.phrases)[:_INDEXED],
+            "parameters": " ".join(words_of(name) for name, _, _ in parts),
+            "details": "\n".join(text for _, text, _ in parts)[: 2 * _INDEXED],
+            "options": " ".join(options for _, _, options in parts)[:_INDEXED],
+            "group": words_of(self.group),
+            "tags": " ".join(self.tags),
+        }
+        weighted: Counter[str] = Counter()
+        for name, text in fields.items():
+            for term, count in terms(text).items():
+                weighted[term] += _WEIGHTS[name] * count  # type: ignore[assignment]  # a Counter adds any numbers
+        return with_prefixes(weighted)
 
 
-def parameters(schema: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield the name and the description of each parameter, nested ones (to three levels) after their parent."""
+def with_prefixes(words: Mapping[str, float]) -> dict[str, float]:
+    """Add the beginnings of words, marked by `~`, to the words."""
+    both: dict[str, float] = dict(words)
+    for word, weight in words.items():
+        both[f"~{word[:_PREFIX]}"] = both.get(f"~{word[:_PREFIX]}", 0.0) + weight
+    return both
+
+
+def requests_of(task: str) -> list[str]:
+    """Split a task that counts out several requests (first … second … and then …); nothing if it does not.
+
+    >>> requests_of("Find the users named Alice, and then mail them the result.")
+    ['Find the users named Alice', 'and then mail them the result']
+    """
+    cuts = [match.start() for match in _NEXT_REQUEST.finditer(task)]
+    parts = [task[a:b].strip(" ,.\"'\n") for a, b in zip([0, *cuts], [*cuts, len(task)], strict=True)]
+    parts = [part for part in parts if len(part.split()) >= _REQUEST_WORDS]
+    return parts[:_MOST_REQUESTS] if len(parts) > 1 else []
+
+
+def _fields(schema: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    """Yield name, description and options of each parameter, nested ones after their parent."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or depth > _DEPTH:
         return
     for name, part in properties.items():
         if isinstance(part, Mapping):
-            options = [str(option) for option in part.get("enum") or ()][:20]
-            text = str(part.get("description") or "")[:_INDEXED]
-            yield str(name), " ".join([text, *options]).strip()
-            inner = part.get("items") if isinstance(part.get("items"), Mapping) else part
-            yield from parameters(inner or {}, depth + 1)
+            enum = part.get("enum")
+            options = " ".join(str(option) for option in enum[:_OPTIONS]) if isinstance(enum, list) else ""
+            yield str(name), bounded(str(part.get("description") or "").strip(), _INDEXED), options
+            items = part.get("items")
+            yield from _fields(items if isinstance(items, Mapping) else part, depth + 1)

@@ -1,7 +1,7 @@
 """What a new memory means for those that are there: the same, the opposite, or nothing to do with them.
 
-No model is asked and no closeness of vectors counts: embeddings put *loves jazz* as near to *loves green tea* as to *hates
-jazz*. A statement contradicts another only where both are about the same thing, word for word.
+No model is asked and no closeness of vectors counts: embeddings put *loves jazz* as near to *loves green tea* as to
+*hates jazz*. A statement contradicts another only where both are about the same thing, word for word.
 """
 
 from enum import Enum, auto

@@ -16,7 +16,8 @@ ALTER TABLE user_memory
     ADD CHECK (valid_to >= valid_from),
     DROP CONSTRAINT user_memory_superseded_by_fkey,
     -- Foreign keys are checked outside row-level security: by the id alone one could point at the memory of another user.
-    ADD FOREIGN KEY (user_id, superseded_by) REFERENCES user_memory (user_id, id) ON DELETE SET NULL (superseded_by);
+    ADD FOREIGN KEY (user_id, superseded_by) REFERENCES user_memory (user_id, id) ON DELETE SET NULL (superseded_by)
+        DEFERRABLE INITIALLY DEFERRED; -- an old statement ends before the new one begins
 CREATE UNIQUE INDEX ON user_memory (user_id, same) WHERE valid_to IS NULL AND deleted_at IS NULL;
 CREATE INDEX ON user_memory (user_id, slot) WHERE valid_to IS NULL AND deleted_at IS NULL AND slot IS NOT NULL;
 CREATE INDEX ON user_memory (user_id, valid_from)
@@ -45,7 +46,7 @@ CREATE TABLE user_memory_audit (
     at timestamptz NOT NULL,
     actor text NOT NULL CHECK (actor IN ('user', 'agent', 'system')),
     action text NOT NULL CHECK (action IN
-        ('remember', 'repeat', 'merge', 'supersede', 'update', 'forget', 'undo', 'purge', 'export', 'import')),
+        ('remember', 'repeat', 'merge', 'supersede', 'update', 'refuse', 'forget', 'undo', 'purge', 'export', 'import')),
     memory_id uuid,
     thread_id uuid,
     reason text NOT NULL DEFAULT '',

@@ -125,6 +125,45 @@ ALTER TABLE entity_mentions
     ADD FOREIGN KEY (user_id, entity_id) REFERENCES entity (user_id, id) ON DELETE CASCADE,
     ADD FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE;
 
+-- Threads of deleted users, by the SHA-256 of their ids. A run that is still under way must not leave a checkpoint behind:
+-- LangGraph's server runs in other processes and knows nothing of users. Whoever begins the thread anew, lifts the ban.
+CREATE TABLE ended_threads (
+    user_id text NOT NULL DEFAULT '*' CHECK (user_id = '*'),
+    hash bytea PRIMARY KEY,
+    ended_at timestamptz NOT NULL DEFAULT now()
+);
+SELECT ricordo_protect('ended_threads', shared => true);
+CREATE POLICY anyone_lifts ON ended_threads FOR DELETE USING (user_id = '*');
+
+CREATE FUNCTION ricordo_begin_thread() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM ended_threads WHERE hash = sha256(NEW.thread_id::text::bytea);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER begun AFTER INSERT ON threads FOR EACH ROW EXECUTE FUNCTION ricordo_begin_thread();
+
+CREATE FUNCTION ricordo_refuse_ended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM ended_threads WHERE hash = sha256(convert_to(NEW.thread_id, 'UTF8'))) THEN
+        RAISE EXCEPTION 'This thread was deleted with its user. Start another one.';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Called again when LangGraph's tables are made, which comes after the migrations.
+CREATE FUNCTION ricordo_guard_checkpoints() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t regclass;
+BEGIN
+    FOR t IN SELECT c FROM unnest(ARRAY[to_regclass('checkpoints'), to_regclass('checkpoint_blobs'),
+        to_regclass('checkpoint_writes')]) c WHERE c IS NOT NULL
+    LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER ended BEFORE INSERT ON %s FOR EACH ROW '
+            'EXECUTE FUNCTION ricordo_refuse_ended()', t);
+    END LOOP;
+END $$;
+SELECT ricordo_guard_checkpoints();
+
 -- A change of embedding model under way: what the memories are being embedded by.
 ALTER TABLE embedding_space
     ADD target text,

@@ -58,8 +58,10 @@ async def test_a_fresh_checkout_serves_without_key_network_or_database_and_leave
 
 
 async def test_a_server_keeps_to_its_pools_and_ends_in_good_order(dsn: str, tmp_path: Path) -> None:
-    settings = {"RICORDO_DATABASE_URL": dsn, "RICORDO_HOME": str(tmp_path)}
-    with LangGraphServer(tmp_path / "work", settings) as server:
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    (folder / ".env").write_text(f"RICORDO_DATABASE_URL={dsn}\n")
+    with LangGraphServer(folder, {"RICORDO_HOME": str(tmp_path)}) as server:
         async with server.client() as client:
             threads = [str((await client.threads.create())["thread_id"]) for _ in range(8)]
             await asyncio.gather(*(ask(client, thread, "What time is it?") for thread in threads))

@@ -35,7 +35,7 @@ async def annas(db: Database, embedder: Embedder, memory: VectorMemory) -> None:
 
 
 async def remember(db: Database, memory: VectorMemory, user: str, text: str, **columns: Any) -> None:
-    common = {"type": "fact", "origin": "user", "thread_id": make_id("one thread for all")}
+    common = {"type": "fact", "origin": "user"}
     async with db.transaction(user) as conn:
         await memory.write(conn, user, [Unit(make_id(user, text), text, common | columns)])
 
@@ -187,7 +187,7 @@ async def test_places_of_two_users_who_share_do_not_mix(db: Database, embedder: 
     await ensure_space(db.dsn, embedder)
     for user in ("anna", "berta"):
         for text in ("Gulls breed here.", "Terns breed here."):
-            await remember(db, memory, user, f"{user}: {text}")
+            await remember(db, memory, user, f"{user}: {text}", thread_id=make_id("one thread for all"))
     await add_share(db, "anna", kind="user_memory", with_user="berta")
     async with shared_view(db, "berta") as conn:
         places = await column(conn, "SELECT place FROM user_memory")

@@ -1,0 +1,63 @@
+"""A model server that has a bad day, over real HTTP: the turn goes on where it can, and is honest where it cannot."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from graph.notebook import Agent, Token, open_agent
+from tests.support.openai_script import Call, Reply, broken_server, call, calls, rate_limited, say, too_long
+from tests.support.openai_server import OpenAIServer
+
+
+@pytest.fixture
+async def agent(dsn: str, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Agent]:
+    monkeypatch.setenv("RICORDO_DATABASE_URL", dsn)
+    monkeypatch.setenv("RICORDO_REQUEST_TIMEOUT_SECONDS", "2")
+    async with open_agent() as agent:
+        yield agent
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        rate_limited(),
+        broken_server(),
+        broken_server(503),
+        say("Half of this is lost on its way.", cut=3),
+        say("The whole of this comes too late.", delay=5),
+        say(""),
+        call("get_current_time", '{"detailed": tr'),
+        too_long(),
+    ],
+    ids=["429", "500", "503", "cut", "late", "empty", "broken arguments", "too long"],
+)
+async def test_a_fault_that_passes_is_survived(fault: Reply, agent: Agent, openai_server: OpenAIServer) -> None:
+    openai_server.play(fault, say("Here is the answer."))
+    answer = await agent.ask("Are you well?")
+    assert (answer.stop_reason, answer.answer) == ("answer", "Here is the answer.")
+    assert len(openai_server.main) == 2
+    assert {request.question for request in openai_server.main} == {"Are you well?"}
+
+
+async def test_several_calls_at_once_are_all_answered(agent: Agent, openai_server: OpenAIServer) -> None:
+    wanted = [Call("get_current_time", {"detailed": True}), Call("get_current_time", "{"), Call("no_such_tool")]
+    openai_server.play(calls(*wanted), say("Done."))
+    answer = await agent.ask("What time is it?")
+    assert [one["status"] for one in answer.tool_calls] == ["success", "error", "error"]
+    assert len(openai_server.main[-1].results) == 3
+
+
+async def test_words_come_as_the_model_says_them(agent: Agent, openai_server: OpenAIServer) -> None:
+    openai_server.play(say("one two three four five six seven", drip=0.01))
+    tokens = [event.text async for event in agent.stream("Count!") if isinstance(event, Token)]
+    assert len(tokens) > 3
+    assert "".join(tokens) == "one two three four five six seven"
+
+
+async def test_a_key_that_is_refused_is_said_and_the_question_kept(agent: Agent, openai_server: OpenAIServer) -> None:
+    openai_server.play(Reply(status=401, error="Incorrect API key provided.", code="invalid_api_key"), say("Welcome."))
+    answer = await agent.ask("Let me in.")
+    assert answer.stop_reason == "error"
+    assert "OPENAI_API_KEY" in answer.answer
+    await agent.ask("And now?")
+    assert "> Let me in." in openai_server.main[-1].segment("Conversation")
