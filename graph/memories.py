@@ -18,6 +18,8 @@ from stores.vectors import Query
 SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": SUMMARY_SHARE, "User": 0.05}
 """Most of the window that each segment may take; the conversation has the rest, and compaction keeps it in bounds."""
 _FEW_WORDS = 16  # tokens
+_NONE = {"User": "no standing preference or fact of high importance; recall finds all others"}
+"""Why a segment has nothing to show, where there may be something stored."""
 
 
 async def read_window(runtime: Any, question: str, question_id: UUID | None) -> Window:
@@ -43,6 +45,7 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
         "Workflow": found(manager.read_workflow, context.workflow_k),
         "Entity": found(manager.read_entity, context.entity_k),
         "Summary": manager.read_summary_context(thread_id),
+        "User": manager.read_user_memory(),
     }
     results = dict(zip(reads, await together(*reads.values()), strict=True))
     return Window(question, {name: segment(name, passages, limits) for name, passages in results.items()})
@@ -67,7 +70,7 @@ def segment(name: str, passages: list[Passage], limits: Limits) -> Segment:
         if cost > room:
             break
         room -= cost
-    return Segment(name, tuple(kept))
+    return Segment(name, tuple(kept), _NONE.get(name, Segment.empty))
 
 
 def _within(passage: Passage, room: int, limits: Limits) -> Passage:

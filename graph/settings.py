@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     max_tools: int = Field(18, ge=4, le=128)
     """Tools that one model call carries at most."""
 
+    memory_undo_days: float = Field(30, ge=0)
+    """How long a forgotten user memory can be brought back, before it is purged."""
+
     tavily_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("TAVILY_API_KEY", "tavily_api_key"))
     tavily_base_url: str = "https://api.tavily.com"
     arxiv_api_url: str = "https://export.arxiv.org/api/query"

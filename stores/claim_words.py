@@ -8,16 +8,17 @@ import re
 from collections.abc import Iterable
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns))
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """Return a pattern of several."""
+    return re.compile("|".join(patterns), re.IGNORECASE)
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _phrases(text: str) -> str:
-    """Return a pattern for phrases, one a line, each a pattern of its own."""
+def phrases(text: str) -> str:
+    """Return a pattern for phrases as whole words, one or several (`|`) a line, each a pattern of its own."""
     lines: Iterable[str] = (line.strip() for line in text.strip().splitlines())
     return rf"\b(?:{'|'.join(lines)})\b"
 
@@ -37,18 +38,18 @@ CONTRACTIONS = (
 )
 """What is written out or evened out before anything is looked for."""
 
-PREAMBLE = _any(
+PREAMBLE = any_of(
     r"^(?:please )?(?:remember|note|keep in mind|ricorda(?:ti)?|nota|tieni a mente)\b(?: that| che)?\s*:?\s*",
     r"^(?:the )?user (?:says|said|states|stated|mentions|mentioned|reports|reported)(?: that)?(?: (?:he|she|they))?\b",
     r"^l'utente (?:dice|ha detto|afferma|riferisce) (?:che|di)\b",
 )
 """How a statement is introduced; it says nothing of its own."""
 
-LIKES = _any(
-    _phrases(r"""
+LIKES = any_of(
+    phrases(r"""
         loves?(?: to)?|loved(?: to)?|adores?|adored|likes(?: to)?|liked(?: to)?|enjoys?|enjoyed
         (?<!look )(?<!looks )(?<!sound )(?<!sounds )(?<!feel )(?<!feels )(?<!be )(?<!is )(?<!are )(?<!was )like(?: to)?
-        (?<=stopped )(?:liking|loving|enjoying)|fond of|keen on|(?:a )?(?:big |huge )?(?:fan|lover) of
+        (?<=stopped )(?:liking|loving|enjoying)|fond of|keen on|(?:a )?(?:big |huge )?(?:fan|lover)(?: of)?
         (?:crazy|mad|passionate) about
         (?<=am )into|(?<=is )into|(?<=not )into|(?<=really )into|(?<=longer )into
         am[oai]|amano|ador[oaie]|piac(?:e|ciono|eva|evano)|vad[oa] pazz[oa] per|va pazz[oa] per|appassionat[oa] di
@@ -61,8 +62,8 @@ LIKES = _any(
 )
 """That somebody likes or bears something."""
 
-DISLIKES = _any(
-    _phrases(r"""
+DISLIKES = any_of(
+    phrases(r"""
         hates?(?: to)?|hated|hating|dislikes?|disliked|detests?|loathes?|despises?|abhors?|averse to
         (?:can|could) not (?:\w+ )?(?:stand|bear|abide|tolerate|take)
         (?:sick|tired|weary|bored) (?:and tired )?(?:of|with|by)|fed up with|had enough of|(?:gone|went) off
@@ -73,8 +74,8 @@ DISLIKES = _any(
 )
 """That somebody does not like something."""
 
-NEGATIONS = _any(
-    _phrases(r"""
+NEGATIONS = any_of(
+    phrases(r"""
         not|no longer|no more|never|neither|nor|none|nothing|nobody|no(?= \w)
         (?:has |have |had )?(?:stopped|quit|ceased|gave up|given up)|(?<!be )(?<!is )(?<!am )(?<!are )(?<!get )used to
         non|mai|nessun[oa]?|niente|(?:ha |ho )?smesso di
@@ -86,8 +87,8 @@ NEGATIONS = _any(
 )
 """That a statement does not hold, or no longer."""
 
-FLUFF = _any(
-    _phrases(r"""
+FLUFF = any_of(
+    phrases(r"""
         a lot|lots|very much|so much|at all|any ?more|any longer|these days|at the moment|right now|as well
         (?:has |have )?(?:started|began|begun|come|came|grown|grew|learn(?:ed|t)) to(?= (?:like|love|hate|enjoy))
         per niente|affatto|al momento|du tout|no s[oó]lo
@@ -105,7 +106,7 @@ NOTHING = _words(
     a an the this that these those il lo la l i gli le un uno una el los las les der das ein eine
     user users utente usuario utilisateur nutzer benutzer io ich je j yo me my mine mio mia miei mie mi ti ci si ne s
     his her their its him them it lui lei loro ça es ello lo
-    用 户 我 他 她"""
+    用 户 用户 我 他 她"""
 )
 """Words that a statement is the same without: intensity, articles, and the user as its subject."""
 

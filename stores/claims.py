@@ -10,6 +10,7 @@ from functools import lru_cache
 import Stemmer
 
 from stores import claim_words as words
+from stores.lexical import terms
 from stores.slots import slot_of
 
 _TOKEN = re.compile(
@@ -122,14 +123,9 @@ def _parts(text: str) -> list[tuple[str, str]]:
 
 
 def _clause(part: str, language: str, *, first: bool) -> Clause:
-    text = part.lower()
-    for pattern, plain in words.CONTRACTIONS:
-        text = pattern.sub(plain, text)
-    text, fluff = words.FLUFF.subn(" ", text)
-    text, dislikes = words.DISLIKES.subn(" ", text)
+    text, dislikes = words.DISLIKES.subn(" ", _plain(part))
     text, likes = words.LIKES.subn(" ", text)
     text, negations = words.NEGATIONS.subn(" ", text)
-    del fluff
     liking = -1 if dislikes else 1 if likes else None
     tokens = _tokens(text, language, first=first, liking=liking is not None)
     slot = None if negations or liking is not None else slot_of(part)
@@ -141,6 +137,14 @@ def _clause(part: str, language: str, *, first: bool) -> Clause:
         _tokens(slot.value.lower(), language, first=False, liking=False) if slot else (),
         torn=bool(dislikes and likes),
     )
+
+
+def _plain(text: str) -> str:
+    """Write out contractions and leave out phrases that add nothing."""
+    text = text.lower()
+    for pattern, plain in words.CONTRACTIONS:
+        text = pattern.sub(plain, text)
+    return words.FLUFF.sub(" ", text)
 
 
 def _tokens(text: str, language: str, *, first: bool, liking: bool) -> tuple[Token, ...]:
@@ -175,3 +179,16 @@ def _language(text: str) -> str:
     counts = {name: sum(word in known for word in said) for name, known in words.FUNCTION_WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > counts["english"] else "english"
+
+
+def about(text: str) -> frozenset[str]:
+    """Return the terms of what a text is about: without liking, denial, intensity, and the user.
+
+    >>> sorted(about("The user can't stand loud jazz any more."))
+    ['jazz', 'loud']
+    """
+    plain = _plain(unicodedata.normalize("NFKC", text).replace("\u2019", "'"))
+    for pattern in (words.DISLIKES, words.LIKES, words.NEGATIONS):
+        plain = pattern.sub(" ", plain)
+    kept = (word for word in re.findall(r"\S+", plain) if word.strip(".,;:!?") not in words.NOTHING)
+    return frozenset(terms(" ".join(kept)))

@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from stores.connection import Connection
-from stores.memory_rows import OWN, Row
+from stores.memory_rows import Row
 
 Actor = Literal["user", "agent", "system"]
 Action = Literal[
@@ -64,8 +64,8 @@ async def read(conn: Connection, ids: Collection[UUID] | None = None, limit: int
     cursor = await conn.execute(
         sql.SQL(
             "SELECT id, seq, at, actor, action, memory_id, thread_id, reason, detail FROM user_memory_audit "
-            "WHERE {own} AND {chosen} ORDER BY at DESC, seq DESC LIMIT %s"
-        ).format(own=OWN, chosen=chosen),
+            "WHERE {chosen} ORDER BY at DESC, seq DESC LIMIT %s"
+        ).format(chosen=chosen),
         (*([] if ids is None else [list(ids)]), limit),
     )
     return (await cursor.fetchall())[::-1]
@@ -74,8 +74,6 @@ async def read(conn: Connection, ids: Collection[UUID] | None = None, limit: int
 async def scrub(conn: Connection, ids: Collection[UUID]) -> None:
     """Take out of the trail whatever words it holds of some memories: they are gone for good."""
     await conn.execute(
-        sql.SQL("UPDATE user_memory_audit SET reason = '', detail = '{{}}' WHERE {own} AND memory_id = ANY(%s)").format(
-            own=OWN
-        ),
+        sql.SQL("UPDATE user_memory_audit SET reason = '', detail = '{{}}' WHERE memory_id = ANY(%s)").format(),
         (list(ids),),
     )

@@ -8,21 +8,21 @@ from typing import Any, Literal
 from psycopg import sql
 
 from graph.errors import InputError
-from stores.memory_rows import LIVE, OWN
+from stores.memory_rows import LIVE
 
 State = Literal["live", "superseded", "forgotten", "all"]
 
 _STATES = {
     "live": LIVE,
-    "superseded": sql.SQL("{} AND valid_to IS NOT NULL AND deleted_at IS NULL").format(OWN),
-    "forgotten": sql.SQL("{} AND deleted_at IS NOT NULL").format(OWN),
-    "all": OWN,
+    "superseded": sql.SQL("valid_to IS NOT NULL AND deleted_at IS NULL"),
+    "forgotten": sql.SQL("deleted_at IS NOT NULL"),
+    "all": sql.SQL("true"),
 }
 _SAID = sql.SQL(
     "(valid_from BETWEEN %s AND %s OR EXISTS (SELECT FROM user_memory_sources s WHERE s.user_id = user_memory.user_id "
     "AND s.memory_id = user_memory.id AND s.said_at BETWEEN %s AND %s))"
 )
-_AS_OF = sql.SQL("{} AND deleted_at IS NULL AND valid_from <= %s AND (valid_to IS NULL OR valid_to > %s)").format(OWN)
+_AS_OF = sql.SQL("deleted_at IS NULL AND valid_from <= %s AND (valid_to IS NULL OR valid_to > %s)")
 
 
 @dataclass(frozen=True)

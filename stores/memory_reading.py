@@ -12,7 +12,7 @@ from stores import memory_rows as rows
 from stores.connection import Connection
 from stores.database import Database
 from stores.memory_query import Filter
-from stores.memory_rows import LIVE, OWN, Row
+from stores.memory_rows import LIVE, Row
 from stores.text import parse_id
 from stores.units import Hit, Query, make_query
 from stores.vectors import VectorMemory
@@ -23,9 +23,9 @@ _STATS = sql.SQL(
     "count(*) FILTER (WHERE valid_to IS NOT NULL AND deleted_at IS NULL) AS superseded, "
     "count(*) FILTER (WHERE deleted_at IS NOT NULL) AS forgotten, "
     "min(valid_from) FILTER (WHERE {live}) AS oldest, max(valid_from) FILTER (WHERE {live}) AS newest, "
-    "(SELECT count(*) FROM user_memory_sources WHERE {own}) AS sources, "
-    "(SELECT count(*) FROM user_memory_audit WHERE {own}) AS events FROM user_memory WHERE {own}"
-).format(live=LIVE, own=OWN)
+    "(SELECT count(*) FROM user_memory_sources) AS sources, "
+    "(SELECT count(*) FROM user_memory_audit) AS events FROM user_memory"
+).format(live=LIVE)
 _COUNTS = sql.SQL("SELECT {column} AS kind, count(*) AS n FROM user_memory WHERE {live} GROUP BY 1 ORDER BY 2 DESC")
 
 
@@ -52,13 +52,16 @@ class MemoryReader:
             raise missing(memory_id, row)
         return row
 
-    async def recall(self, query: Query | str, limit: int = 5, which: Filter | None = None) -> list[Hit]:
+    async def recall(
+        self, query: Query | str, limit: int = 5, which: Filter | None = None, *, shared: bool = False
+    ) -> list[Hit]:
         """Find what fits a question, the best first.
 
         Args:
             query: The question.
             limit: How many, at most.
             which: Among which memories; None: those that hold now.
+            shared: Also among those that other users share with this one.
 
         Raises:
             InputError: The question is empty, or the span of time is.
@@ -69,7 +72,24 @@ class MemoryReader:
         where, params = (which or Filter()).condition()
         ready = await make_query(self.memory.embedder, query) if isinstance(query, str) else query
         async with self.db.transaction(self.user_id) as conn:
-            return await self.memory.search(conn, ready, limit, where=where, params=params)
+            return await self.memory.search(conn, ready, limit, where=where, params=params, shared=shared)
+
+    async def nearest(self, content: str, k: int = 5) -> Sequence[Row]:
+        """Read what holds and is nearest to some words; nothing to no words."""
+        return [hit.row for hit in await self.recall(content, k)] if content.strip() else []
+
+    async def find(self, memory_id: str) -> Row:
+        """Read a memory, whether it holds or not.
+
+        Raises:
+            NotFoundError: This user has no such memory, or it was forgotten.
+        """
+        key = parse_id(memory_id, "memory")
+        async with self.db.transaction(self.user_id) as conn:
+            row = (await rows.get(conn, [key])).get(key)
+        if row is None or row["deleted_at"] is not None:
+            raise missing(memory_id, row)
+        return row
 
     async def critical(self) -> Sequence[Row]:
         """Read what always stands in the window, the newest first."""

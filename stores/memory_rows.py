@@ -17,9 +17,7 @@ COLUMNS = sql.SQL(
     "id, seq, content, type, importance, tags, origin, thread_id, message_id, created_at, updated_at, valid_from, "
     "valid_to, superseded_by, deleted_at, delete_reason, said_on, slot"
 )
-OWN = sql.SQL("user_id = current_setting('app.user_id')")
-"""Also where a policy lets one read what others share."""
-LIVE = sql.SQL("user_id = current_setting('app.user_id') AND valid_to IS NULL AND deleted_at IS NULL")
+LIVE = sql.SQL("valid_to IS NULL AND deleted_at IS NULL")
 """What holds now."""
 
 
@@ -45,8 +43,8 @@ async def lock(conn: Connection) -> datetime:
 
 async def select(conn: Connection, condition: sql.Composable, params: Sequence[Any] = ()) -> list[Row]:
     """Read the user's memories of which a condition holds; an order and a limit may follow it."""
-    statement = sql.SQL("SELECT {columns} FROM user_memory WHERE {own} AND {condition}")
-    cursor = await conn.execute(statement.format(columns=COLUMNS, own=OWN, condition=condition), params)
+    statement = sql.SQL("SELECT {columns} FROM user_memory WHERE {condition}")
+    cursor = await conn.execute(statement.format(columns=COLUMNS, condition=condition), params)
     return await cursor.fetchall()
 
 
@@ -70,10 +68,10 @@ async def latest(conn: Connection, memory_id: UUID) -> Row | None:
     """Follow a memory to what took its place, to the end; None where there is no such memory."""
     cursor = await conn.execute(
         sql.SQL(
-            "WITH RECURSIVE line AS (SELECT id, superseded_by, 0 AS step FROM user_memory WHERE {own} AND id = %s "
+            "WITH RECURSIVE line AS (SELECT id, superseded_by, 0 AS step FROM user_memory WHERE id = %s "
             "UNION SELECT m.id, m.superseded_by, step + 1 FROM user_memory m JOIN line ON m.id = line.superseded_by) "
             "SELECT id FROM line ORDER BY step DESC LIMIT 1"
-        ).format(own=OWN),
+        ),
         (memory_id,),
     )
     last = await cursor.fetchone()
@@ -85,9 +83,9 @@ async def line(conn: Connection, memory_id: UUID, *, forward: bool = True) -> li
     last = await latest(conn, memory_id) if forward else None
     cursor = await conn.execute(
         sql.SQL(
-            "WITH RECURSIVE before AS (SELECT id FROM user_memory WHERE {own} AND id = %s "
+            "WITH RECURSIVE before AS (SELECT id FROM user_memory WHERE id = %s "
             "UNION SELECT m.id FROM user_memory m JOIN before ON m.superseded_by = before.id) SELECT id FROM before"
-        ).format(own=OWN),
+        ),
         (last["id"] if last else memory_id,),
     )
     found = await get(conn, [row["id"] for row in await cursor.fetchall()])
@@ -161,9 +159,7 @@ async def forgotten_since(conn: Connection, moment: datetime) -> list[Row]:
 
 async def remove_forgotten(conn: Connection, before: datetime) -> list[UUID]:
     """Delete what was forgotten before a moment, with its sources, for good."""
-    cursor = await conn.execute(
-        sql.SQL("DELETE FROM user_memory WHERE {own} AND deleted_at < %s RETURNING id").format(own=OWN), (before,)
-    )
+    cursor = await conn.execute(sql.SQL("DELETE FROM user_memory WHERE deleted_at < %s RETURNING id"), (before,))
     return [row["id"] for row in await cursor.fetchall()]
 
 
@@ -183,8 +179,8 @@ async def sources(conn: Connection, ids: Collection[UUID]) -> dict[UUID, list[Ro
     cursor = await conn.execute(
         sql.SQL(
             "SELECT id, memory_id, origin, thread_id, message_id, wording, said_at FROM user_memory_sources "
-            "WHERE {own} AND memory_id = ANY(%s) ORDER BY said_at, id"
-        ).format(own=OWN),
+            "WHERE memory_id = ANY(%s) ORDER BY said_at, id"
+        ),
         (list(ids),),
     )
     found: dict[UUID, list[Row]] = {key: [] for key in ids}

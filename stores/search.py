@@ -19,10 +19,12 @@ from stores.connection import Connection
 from stores.fusion import Posting, bm25, fuse
 from stores.units import Query, literal
 
-_CANDIDATES = 100
-"""Units that each half brings to the fusion."""
+_CANDIDATES = 60
+"""Units that each half brings to the fusion, and twice as many as are asked for."""
 _FILTERED_CANDIDATES = 2000
 """The same for words where a condition will remove an unknown share of them."""
+_WIDEST_VISIT = 1000
+"""What the vector index takes as its `ef_search`; it goes on by itself where that is not enough."""
 _QUERY_TERMS = 64
 """Terms of a query that are looked up, the most frequent ones."""
 _SAMPLE = 256
@@ -77,11 +79,12 @@ class Search:
     ) -> dict[UUID, float]:
         """Return the ids of the k best units with their scores, best first."""
         asked = [term for term, _ in query.terms.most_common(_QUERY_TERMS)]
-        owners, postings = await self._postings(conn, asked)
+        count = max(_CANDIDATES, 2 * k)
+        owners, postings = await self._postings(conn, asked, count)
         known = await self._statistics(conn, owners)
         words = bm25(postings, len(asked), known.units, known.mean_length, near=self._near)
-        nearest = _Nearest(query.embedding, known)
-        places = words.best(_CANDIDATES if where is None else _FILTERED_CANDIDATES)
+        nearest = _Nearest(query.embedding, known, count)
+        places = words.best(count if where is None else max(count, _FILTERED_CANDIDATES))
         # The database sees to it that no other rows are read. Said here too, it plans with the number of the users.
         theirs = sql.SQL("user_id = ANY(%s) AND ({})").format(where or sql.SQL("true"))
         found = await self._candidates(conn, nearest, places, theirs, [list(owners), *params])
@@ -107,7 +110,7 @@ class Search:
         cursor = await conn.execute(statement, (list(ids),))
         return {row["id"]: row for row in await cursor.fetchall()}
 
-    async def _postings(self, conn: Connection, terms: list[str]) -> tuple[tuple[str, ...], list[Posting]]:
+    async def _postings(self, conn: Connection, terms: list[str], count: int) -> tuple[tuple[str, ...], list[Posting]]:
         """Read whose units are searched and where the terms occur, packed: a common word occurs thousands of times."""
         cursor = await conn.execute(
             sql.SQL(
@@ -118,7 +121,7 @@ class Search:
                 "SELECT NULL, string_agg(int8send(place), ''), string_agg(int4send(tf), ''), "
                 "string_agg(int4send(length), ''), NULL, NULL FROM {terms} WHERE term = ANY(%s) GROUP BY term"
             ).format(**self._names),
-            (self._table, _CANDIDATES, terms),
+            (self._table, min(count, _WIDEST_VISIT), terms),
         )
         head, *rows = await cursor.fetchall()
         return tuple(head["owners"]), [_posting(row) for row in rows]
@@ -153,7 +156,7 @@ class Search:
         self, conn: Connection, nearest: "_Nearest", places: list[int], where: sql.Composable, params: list[Any]
     ) -> dict[UUID, dict[str, Any]]:
         """Read the units nearest in meaning and those at the places: id, place, dense."""
-        names = self._names | {"where": where, "n": sql.Literal(_CANDIDATES)}
+        names = self._names | {"where": where, "n": sql.Literal(nearest.count)}
         vector = nearest.vector
         if vector is None:
             by_words = sql.SQL("SELECT id, place, NULL AS dense FROM {t} WHERE place = ANY(%s) AND ({where})")
@@ -189,7 +192,8 @@ class _Nearest:
     ranks them by what they have beyond that.
     """
 
-    def __init__(self, embedding: Vectors | None, known: Statistics) -> None:
+    def __init__(self, embedding: Vectors | None, known: Statistics, count: int) -> None:
+        self.count = count
         self.vector: str | None = None
         self.by_index = known.by_index
         if embedding is None or known.centre is None:

@@ -100,6 +100,13 @@ _NOT_FOR_GOOD = re.compile(
     re.IGNORECASE,
 )
 """That the value is one of several, or was or will be so for a time."""
+_MOVED = re.compile(
+    r"\b(?P<move>moved|relocated|trasferit[oa])\b(?P<where>.+?),? "
+    r"(?:last \w+|(?:\w+ ){1,2}ago|yesterday|today|in (?:\w+ )?\d{4}|"
+    r"(?:la |lo )?\w+ scors[oa]|(?:\w+ ){1,2}fa|ieri|oggi|nel \d{4})[\s.!]*$",
+    re.IGNORECASE,
+)
+"""When somebody moved makes no difference to where they live."""
 _TAIL = re.compile(
     rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco)))?[\s.!]*$", re.IGNORECASE
 )
@@ -119,6 +126,7 @@ def slot_of(statement: str) -> Slot | None:
     >>> slot_of("The user now lives in Milan.")
     Slot(key='user home', value='Milan')
     """
+    statement = _MOVED.sub(r"\g<move>\g<where>", statement)
     if _NOT_FOR_GOOD.search(statement):
         return None
     for attribute, form in _FORMS:

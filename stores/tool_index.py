@@ -1,13 +1,28 @@
-"""The search over the tools, in the process: a dense matrix and an inverted index, fused."""
+"""The search over the tools, in the process: one matrix and one inverted index, fused, then routed by groups.
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+A few thousand tools fit in memory, and the choice is made before every model call: a round trip to the database would
+cost more than the search.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-_K1, _B = 1.2, 0.75
+from stores.lexical import K1, B
+from stores.tool_text import with_prefixes
+
+Scores = NDArray[np.float32]
+
+_LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
+"""Weight of the words in the fusion: where they cover little of the request, and what is added where they cover much."""
+_COVERED = 0.3
+"""Share of a request's weight that the best tool covers by its words, at which the words count fully."""
+_GROUP = 0.8
+"""Weight of a group's mean score in the routed list."""
+_MEAN_COUNTS_FROM = 50
+"""Tools from which their mean vector tells what all descriptions share rather than what these are about."""
 
 
 @dataclass(frozen=True)
@@ -16,10 +31,11 @@ class IndexedTool:
 
     name: str
     group: str
-    terms: Counter[str]
-    """Stemmed terms with their weighted counts."""
-    vectors: NDArray[np.float32] | None = None
-    """Normalised embeddings, (views, dims)."""
+    terms: Sequence[str]
+    weights: Scores
+    """A weight for each term."""
+    vector: Scores | None = None
+    """Embedding of shape (dims,); None until it is made, when words alone find the tool."""
 
 
 class ToolIndex:
@@ -27,40 +43,114 @@ class ToolIndex:
 
     def __init__(self, tools: Sequence[IndexedTool]) -> None:
         self.names = [tool.name for tool in tools]
-        lengths = np.array([sum(tool.terms.values()) for tool in tools], dtype=np.float32)
-        norm = _K1 * (1 - _B + _B * lengths / max(1.0, float(lengths.mean()) if len(tools) else 1.0))
-        postings: dict[str, tuple[list[int], list[float]]] = {}
-        for row, tool in enumerate(tools):
-            for term, count in tool.terms.items():
-                rows, counts = postings.setdefault(term, ([], []))
-                rows.append(row)
-                counts.append(count)
-        self._postings: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
-        for term, (rows, counts) in postings.items():
-            at, tf = np.array(rows), np.array(counts, dtype=np.float32)
-            idf = np.log(1 + (len(tools) - len(rows) + 0.5) / (len(rows) + 0.5))
-            self._postings[term] = at, idf * tf * (_K1 + 1) / (tf + norm[at])
-        self.embedded = len(tools) > 0 and all(tool.vectors is not None for tool in tools)
-        self._matrix = (
-            np.stack([tool.vectors[0] for tool in tools if tool.vectors is not None]) if self.embedded else None
-        )
+        # A tool without a group is a group of its own.
+        keys = {tool.group or f"\0{tool.name}": 0 for tool in tools}
+        number = {key: i for i, key in enumerate(keys)}
+        self._groups = np.array([number[tool.group or f"\0{tool.name}"] for tool in tools], dtype=np.intp)
+        self._sizes = np.bincount(self._groups, minlength=len(keys)).astype(np.float32)
+        self._index_words(tools)
+        self._index_vectors(tools)
+
+    def _index_words(self, tools: Sequence[IndexedTool]) -> None:
+        """Build the postings, BM25's weights worked out, in three flat arrays."""
+        self._vocabulary: dict[str, int] = {}
+        ids = self._vocabulary
+        term = np.array([ids.setdefault(word, len(ids)) for tool in tools for word in tool.terms], dtype=np.int32)
+        row = np.repeat(np.arange(len(tools), dtype=np.int32), [len(tool.terms) for tool in tools])
+        count = np.concatenate([tool.weights for tool in tools]) if tools else np.zeros(0, np.float32)
+        lengths = np.bincount(row, weights=count, minlength=len(tools))
+        norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if len(tools) else 0.0, 1e-9))
+        known = np.bincount(term, minlength=len(ids))
+        self._idf = np.log(1 + (len(tools) - known + 0.5) / (known + 0.5))
+        self._idf_unknown = float(np.log(1 + (len(tools) + 0.5) / 0.5))
+        order = np.argsort(term, kind="stable")
+        self._rows = row[order]
+        weight = self._idf[term] * count * (K1 + 1) / (count + norm[row])
+        self._weights = weight[order].astype(np.float32)
+        self._starts = np.concatenate([[0], np.cumsum(known)])
+
+    def _index_vectors(self, tools: Sequence[IndexedTool]) -> None:
+        """Stack the vectors, less their mean: what all descriptions share says nothing about any of them."""
+        vectors = [tool.vector for tool in tools if tool.vector is not None]
+        self._embedded = np.array([tool.vector is not None for tool in tools], dtype=bool)
+        self._matrix: Scores | None = None
+        if vectors:
+            matrix = np.stack(vectors).astype(np.float32)
+            matrix -= matrix.mean(axis=0) * (len(vectors) / (len(vectors) + _MEAN_COUNTS_FROM))
+            self._matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether an embedding of the request is of use."""
+        return self._matrix is not None
 
     def search(
-        self, terms: Counter[str], embedding: NDArray[np.float32] | None, k: int, exclude: Collection[str] = ()
+        self,
+        requests: Sequence[tuple[Mapping[str, float], Scores | None]],
+        k: int,
+        exclude: Collection[str] = (),
     ) -> list[tuple[str, float]]:
-        """Return the k best tools with their fused scores (0 to 1), best first."""
-        if not self.names or k < 1:
+        """Return the k tools that fit best, best first.
+
+        Args:
+            requests: Words and embedding, shape (dims,), of each text to look for; a tool counts by its best.
+            k: How many tools to return at most.
+            exclude: Names to leave out.
+
+        Returns:
+            Names with scores from 0 to 1.
+        """
+        if not self.names or not requests or k < 1:
             return []
-        scores = np.zeros(len(self.names), dtype=np.float32)
-        for term in terms:
-            if term in self._postings:
-                at, weight = self._postings[term]
-                scores[at] += weight
-        scores /= max(float(scores.max()), 1e-6)
-        if self._matrix is not None and embedding is not None:
-            dense = self._matrix @ embedding
-            low, high = float(dense.min()), float(dense.max())
-            scores = 0.5 * scores + 0.5 * (dense - low) / max(high - low, 1e-6)
-        order = np.argsort(-scores, kind="stable")[: k + len(exclude)]
-        hits = [(self.names[row], float(scores[row])) for row in order if scores[row] > 0]
-        return [hit for hit in hits if hit[0] not in exclude][:k]
+        scores = np.max([self.scores(words, embedding) for words, embedding in requests], axis=0)
+        if exclude:
+            scores = np.where([name in exclude for name in self.names], np.float32(-1), scores)
+        near = np.argpartition(-scores, min(k, len(scores)) - 1)[:k]
+        best = near[np.lexsort((near, -scores[near]))]
+        return [(self.names[row], round(float(scores[row]), 4)) for row in best if scores[row] > 0]
+
+    def scores(self, words: Mapping[str, float], embedding: Scores | None) -> Scores:
+        """Score every tool for one text, 0 to 1: globally and by way of its group, whichever is better.
+
+        The routed list lifts the tools of a group whose tools fit well on the whole; since a tool keeps its global
+        score, being in the wrong group costs it nothing.
+        """
+        fused = self._fused(words, embedding)
+        means = np.bincount(self._groups, weights=fused, minlength=len(self._sizes)) / self._sizes
+        routed = fused + _GROUP * _spread(means)[self._groups]
+        return np.maximum(_share(fused), _share(routed)).astype(np.float32)
+
+    def _fused(self, words: Mapping[str, float], embedding: Scores | None) -> Scores:
+        lexical, covered = self._lexical(words)
+        if self._matrix is None or embedding is None:
+            return lexical
+        dense = lexical.copy()  # what has no vector yet counts by its words
+        dense[self._embedded] = _spread(self._matrix @ embedding)
+        share = _LEAST_LEXICAL + _MORE_LEXICAL * min(1.0, covered / _COVERED) if covered else 0.0
+        return share * lexical + (1 - share) * dense
+
+    def _lexical(self, words: Mapping[str, float]) -> tuple[Scores, float]:
+        """Return BM25 as a share of the best tool's, and how much of the request that tool covers, 0 to 1."""
+        scores = np.zeros(len(self.names), np.float32)
+        wanted = 0.0
+        for word in with_prefixes(words):
+            number = self._vocabulary.get(word)
+            if number is None:
+                wanted += self._idf_unknown
+                continue
+            wanted += float(self._idf[number])
+            part = slice(self._starts[number], self._starts[number + 1])
+            scores[self._rows[part]] += self._weights[part]
+        best = float(scores.max())
+        return _share(scores), best / (wanted * (K1 + 1)) if wanted else 0.0
+
+
+def _share(scores: Scores) -> Scores:
+    """Divide by the highest score, so that it becomes 1; zeros stay."""
+    return np.asarray(scores / max(float(scores.max()), 1e-9), np.float32)
+
+
+def _spread(scores: Scores) -> Scores:
+    """Bring the lowest score to 0 and the highest to 1."""
+    low, high = float(scores.min()), float(scores.max())
+    return np.asarray((scores - low) / max(high - low, 1e-9), np.float32)

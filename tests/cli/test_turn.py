@@ -13,7 +13,11 @@ def _answer(text: str, stop_reason: str = "answer") -> Answer:
 
 def _shown(*events: Event) -> tuple[str, str]:
     said, notes = StringIO(), StringIO()
-    view = TurnView(lambda text: said.write(text) and None, Console(file=notes, width=60))
+
+    def say(text: str) -> None:
+        said.write(text)
+
+    view = TurnView(say, Console(file=notes, width=60))
     view.begin()
     for event in events:
         view.show(event)
