@@ -32,10 +32,11 @@ def entities_in(*texts: str) -> list[Entity]:
         At most twelve entities, no two of one name.
     """
     found: dict[str, Entity] = {}
-    for text in texts:
-        for entity in _scan(text):
-            found.setdefault(entity.name.casefold(), entity)
-    return list(found.values())[:_MOST]
+    for entity in (entity for text in texts for entity in _scan(text)):
+        found.setdefault(entity.name.casefold(), entity)
+        if len(found) == _MOST:  # a text may have thousands
+            break
+    return list(found.values())
 
 
 def _scan(text: str) -> Iterator[Entity]:

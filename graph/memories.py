@@ -18,6 +18,7 @@ from stores.vectors import Query
 SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": SUMMARY_SHARE, "User": 0.05}
 """Most of the window that each segment may take; the conversation has the rest, and compaction keeps it in bounds."""
 _FEW_WORDS = 16  # tokens
+_SEARCHED = 3_000, 1_000  # characters
 _NONE = {"User": "no standing preference or fact of high importance; recall finds all others"}
 """Why a segment has nothing to show, where there may be something stored."""
 
@@ -32,7 +33,7 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
     """
     context, limits, thread_id = context_of(runtime), limits_of(runtime), thread_of(runtime)
     manager = get_resources().manager.for_user(user_of(runtime))
-    ready = asyncio.ensure_future(manager.query(question))  # embedded once, awaited by all that need it
+    ready = asyncio.ensure_future(manager.query(_searched(question)))  # embedded once, awaited by all that need it
 
     async def found(read: Any, k: int) -> list[Passage]:
         query: Query = await ready
@@ -49,6 +50,12 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
     }
     results = dict(zip(reads, await together(*reads.values()), strict=True))
     return Window(question, {name: segment(name, passages, limits) for name, passages in results.items()})
+
+
+def _searched(question: str) -> str:
+    """Return what is searched for: of a very long question its beginning and end, where people say what they want."""
+    head, tail = _SEARCHED
+    return question if len(question) <= head + tail else f"{question[:head]}\n{question[-tail:]}"
 
 
 def segment(name: str, passages: list[Passage], limits: Limits) -> Segment:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from langchain_core.language_models import BaseChatModel
 
@@ -14,11 +15,15 @@ from graph.errors import ConfigurationError
 from graph.models import OFFLINE, make_model
 from graph.settings import Settings, get_settings
 from graph.tokens import ProviderCounts
+from graph.upkeep import keep_tidy
 from stores.database import Database, open_database
 from stores.embedding_cache import known_passages
 from stores.manager import MemoryManager
 from stores.toolbox import Toolbox, toolbox
 from stores.vectors import ensure_space
+
+if TYPE_CHECKING:
+    from tools.mcp import ServerState
 
 
 @dataclass
@@ -32,6 +37,8 @@ class Resources:
     toolbox: Toolbox
     models: dict[str, BaseChatModel] = field(default_factory=dict)
     """Chat models by name; one's own, and those that have been made."""
+    mcp_servers: "list[ServerState]" = field(default_factory=list)
+    """What became of the MCP servers that the deployment names."""
     usage: ProviderCounts = field(default_factory=ProviderCounts)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -93,17 +100,21 @@ async def open_resources(
         EmbeddingMismatchError: The database holds vectors of another model.
         ConfigurationError: A setting cannot be used.
     """
-    import tools  # noqa: F401, PLC0415 - registers the shipped tools, which themselves ask for the resources
+    # The shipped tools, registered by this import, ask for the resources themselves.
+    from tools.mcp import mcp_tools  # noqa: PLC0415 - as said
+    from tools.own import load_own_tools  # noqa: PLC0415 - as said
 
     settings = settings or get_settings()
+    await asyncio.to_thread(load_own_tools, settings.tools)
     embedder = open_embedder(settings.embeddings)
     await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
-    async with open_database(settings) as db:
+    async with open_database(settings) as db, mcp_tools(settings, toolbox) as servers:
         manager = MemoryManager(db, embedder)
-        resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}))
+        resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}), servers)
         await ensure_space(db.dsn, embedder)
         await toolbox.sync(db, embedder)
         with in_use(resources):
+            resources.background.add(asyncio.create_task(keep_tidy(db, settings)))
             try:
                 yield resources
             finally:

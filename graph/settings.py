@@ -63,7 +63,25 @@ class Settings(BaseSettings):
     """Tools that are retrieved for one model call, beside the pinned ones."""
     max_tools: int = Field(18, ge=4, le=128)
     """Tools that one model call carries at most."""
+    tools: str = ""
+    """Tools of one's own: importable modules or .py files, separated by commas, that register them when imported."""
+    mcp_file: Path | None = None
+    """A file in the `mcpServers` format; the tools of its servers join the toolbox."""
+    mcp_timeout_seconds: float = Field(10, gt=0)
+    """Longest wait for an MCP server to start and to list its tools; all are waited for at once."""
 
+    keep_threads_days: float | None = Field(None, ge=0)
+    """A thread without a turn for so many days goes, with its messages, summaries and tool log. None: threads stay."""
+    keep_threads: int | None = Field(None, ge=1)
+    """Threads of one user; of more, those that were idle longest go. None: any number."""
+    keep_tool_log_days: float | None = Field(None, ge=0)
+    """Outputs of tools that are older lose their words. None: they stay."""
+    keep_tool_log_mb: float | None = Field(None, ge=0)
+    """Megabytes of one user's tool log, as stored; the oldest outputs beyond that lose their words. None: any size."""
+    keep_checkpoints_days: float | None = Field(30, ge=0)
+    """A thread without a turn for so many days keeps its latest checkpoint alone, from which it goes on."""
+    keep_checkpoints: int | None = Field(200, ge=1)
+    """Checkpoints of one thread; with more of them it is cut back to its latest one."""
     memory_undo_days: float = Field(30, ge=0)
     """How long a forgotten user memory can be brought back, before it is purged."""
 

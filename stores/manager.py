@@ -161,10 +161,11 @@ class MemoryManager(ToolMemory):
 
     async def write_entity(self, entities: Sequence[Entity], message_id: UUID) -> None:
         """Store entities with the message that mentions them; known ones get one more mention."""
-        prepared = await self._prepare(self.entity, entity.units(self.user_id, entities))
         async with self.db.transaction(self.user_id) as conn:
-            await self.entity.write(conn, self.user_id, prepared)
-            await entity.add_mentions(conn, self.user_id, message_id, entities)
+            planned = await entity.plan(conn, self.user_id, entities)
+            ready = await self.entity.prepare(conn, self.user_id, planned.units)
+        async with self.db.transaction(self.user_id) as conn:
+            await entity.store(conn, self.entity, self.user_id, entities, ready, question_id=message_id)
 
     # Summaries
 
@@ -236,12 +237,15 @@ class MemoryManager(ToolMemory):
         """Write the answer, the workflow and the entities of a turn, in one transaction and once."""
         async with self.db.transaction(self.user_id) as conn:
             steps = await self.workflow.prepare(conn, self.user_id, turn.workflow_units())
-            things = await self.entity.prepare(conn, self.user_id, entity.units(self.user_id, turn.entities))
+            planned = await entity.plan(conn, self.user_id, turn.entities)
+            things = await self.entity.prepare(conn, self.user_id, planned.units)
         async with self.db.transaction(self.user_id) as conn:
             await turn.write_answer(conn, self.user_id)
             await self.workflow.write(conn, self.user_id, steps)
-            await self.entity.write(conn, self.user_id, things)
-            await entity.add_mentions(conn, self.user_id, turn.question_id, turn.entities)
+            asked, answered = turn.question_id, turn.answer_id
+            await entity.store(
+                conn, self.entity, self.user_id, turn.entities, things, question_id=asked, answer_id=answered
+            )
 
     async def _prepare(self, memory: VectorMemory, units: Sequence[Unit]) -> Prepared:
         """Embed before the writing transaction is opened, which then need not wait for the model."""

@@ -35,21 +35,18 @@ class Event:
 async def note(conn: Connection, user_id: str, moment: datetime, *events: Event) -> None:
     """Write down what was done, in the transaction that does it."""
     for event in events:
-        await conn.execute(
-            "INSERT INTO user_memory_audit (id, user_id, at, actor, action, memory_id, thread_id, reason, detail) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            (
-                uuid4(),
-                user_id,
-                moment,
-                event.actor,
-                event.action,
-                event.memory_id,
-                event.thread_id,
-                event.reason,
-                Jsonb(event.detail, dumps=partial(json.dumps, default=str)),
-            ),
-        )
+        await restore(conn, user_id, uuid4(), moment, event)
+
+
+async def restore(conn: Connection, user_id: str, key: UUID, moment: datetime, event: Event) -> bool:
+    """Write down what was done at some time under an id; False if it is there already."""
+    detail = Jsonb(event.detail, dumps=partial(json.dumps, default=str))
+    cursor = await conn.execute(
+        "INSERT INTO user_memory_audit (id, user_id, at, actor, action, memory_id, thread_id, reason, detail) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
+        (key, user_id, moment, event.actor, event.action, event.memory_id, event.thread_id, event.reason, detail),
+    )
+    return cursor.rowcount == 1
 
 
 async def read(conn: Connection, ids: Collection[UUID] | None = None, limit: int | None = None) -> list[Row]:

@@ -19,6 +19,8 @@ COLUMNS = sql.SQL(
 )
 LIVE = sql.SQL("valid_to IS NULL AND deleted_at IS NULL")
 """What holds now."""
+EVERY = sql.SQL("true ORDER BY seq")
+"""All, in the order in which they were stored."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ async def latest(conn: Connection, memory_id: UUID) -> Row | None:
     """Follow a memory to what took its place, to the end; None where there is no such memory."""
     cursor = await conn.execute(
         sql.SQL(
-            "WITH RECURSIVE line AS (SELECT id, superseded_by, 0 AS step FROM user_memory WHERE id = %s "
-            "UNION SELECT m.id, m.superseded_by, step + 1 FROM user_memory m JOIN line ON m.id = line.superseded_by) "
-            "SELECT id FROM line ORDER BY step DESC LIMIT 1"
+            "WITH RECURSIVE line AS (SELECT id, superseded_by, 0 AS step FROM user_memory WHERE id = %s UNION ALL "
+            "SELECT m.id, m.superseded_by, step + 1 FROM user_memory m JOIN line ON m.id = line.superseded_by) "
+            "CYCLE id SET again USING path SELECT id FROM line ORDER BY step DESC LIMIT 1"
         ),
         (memory_id,),
     )

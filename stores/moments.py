@@ -20,12 +20,12 @@ def zone_of(name: str) -> tzinfo:
         return UTC
 
 
-def begin_of(text: str, zone: tzinfo) -> datetime:
+def begin_of(text: str, zone: tzinfo | None) -> datetime:
     """Read the beginning of what is meant: a day, month or year begins at midnight, a moment is itself.
 
     Args:
         text: `2026-11-30`, `2026-11`, `2026`, or a moment in ISO 8601; without an offset it is of the zone.
-        zone: The user's.
+        zone: The user's; None: that of this machine.
 
     Returns:
         The moment, in UTC.
@@ -36,12 +36,12 @@ def begin_of(text: str, zone: tzinfo) -> datetime:
     return _span(text, zone)[0]
 
 
-def end_of(text: str, zone: tzinfo) -> datetime:
+def end_of(text: str, zone: tzinfo | None) -> datetime:
     """Read the end of what is meant, the last moment that belongs to it: a day, month or year is meant as a whole.
 
     Args:
         text: As for `begin_of`.
-        zone: The user's.
+        zone: The user's; None: that of this machine.
 
     Returns:
         The moment, in UTC.
@@ -52,7 +52,7 @@ def end_of(text: str, zone: tzinfo) -> datetime:
     return _span(text, zone)[1]
 
 
-def _span(text: str, zone: tzinfo) -> tuple[datetime, datetime]:
+def _span(text: str, zone: tzinfo | None) -> tuple[datetime, datetime]:
     said = text.strip()
     try:
         if _DAY.fullmatch(said):
@@ -73,6 +73,6 @@ def _span(text: str, zone: tzinfo) -> tuple[datetime, datetime]:
     return utc, utc
 
 
-def _days(first: date, after: date, zone: tzinfo) -> tuple[datetime, datetime]:
+def _days(first: date, after: date, zone: tzinfo | None) -> tuple[datetime, datetime]:
     begin, end = (datetime.combine(day, time(), zone).astimezone(UTC) for day in (first, after))
     return begin, end - _TICK

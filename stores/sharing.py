@@ -17,7 +17,7 @@ from stores.text import clean, parse_id
 Kind = Literal["user_memory", "knowledge_base"]
 KINDS: tuple[Kind, ...] = ("user_memory", "knowledge_base")
 
-_LONGEST_TAG = 200
+_LONGEST_TAG = 60
 _SELECT = "SELECT id, user_id, with_user, with_team, kind, tag, created_at, revoked_at FROM shares"
 
 
@@ -71,6 +71,7 @@ async def add_share(
         InputError: Not exactly one receiver is named, it is the user, or the tag does not fit.
         NotFoundError: There is no such team.
     """
+    tag = None if tag is None else " ".join(clean(tag).casefold().split())  # as memories have them
     _check(user_id, with_user, with_team, kind, tag)
     if with_team is not None and not await team_members(db, with_team):
         raise NotFoundError(f"There is no team '{with_team}'. `ricordo share team {with_team} --add NAME` makes one.")

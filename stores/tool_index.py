@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.lexical import K1, B
-from stores.tool_text import with_prefixes
 
 Scores = NDArray[np.float32]
 
 _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
-"""Weight of the words in the fusion: where they cover little of the request, and what is added where they cover much."""
+"""Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
 _COVERED = 0.3
 """Share of a request's weight that the best tool covers by its words, at which the words count fully."""
 _GROUP = 0.8
@@ -116,7 +115,8 @@ class ToolIndex:
         score, being in the wrong group costs it nothing.
         """
         fused = self._fused(words, embedding)
-        means = np.bincount(self._groups, weights=fused, minlength=len(self._sizes)) / self._sizes
+        sums = np.bincount(self._groups, weights=fused, minlength=len(self._sizes))
+        means = np.asarray(sums / self._sizes, np.float32)
         routed = fused + _GROUP * _spread(means)[self._groups]
         return np.maximum(_share(fused), _share(routed)).astype(np.float32)
 
@@ -133,7 +133,7 @@ class ToolIndex:
         """Return BM25 as a share of the best tool's, and how much of the request that tool covers, 0 to 1."""
         scores = np.zeros(len(self.names), np.float32)
         wanted = 0.0
-        for word in with_prefixes(words):
+        for word in words:
             number = self._vocabulary.get(word)
             if number is None:
                 wanted += self._idf_unknown

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from graph.errors import NotFoundError
 from stores.conversation import Connection, Row
 from stores.pages import Count, fenced_count, fit
-from stores.passages import Passage
+from stores.passages import Passage, stamp
 from stores.text import make_id
 
 
@@ -111,6 +111,11 @@ def page(row: Row, offset: int, budget: int, count: Count) -> str:
         NotFoundError: The output ends before the offset.
     """
     text, log_id = row["output"], row["id"]
+    if gone := row.get("pruned_at"):
+        raise NotFoundError(
+            f"The output of {row['tool']}, log entry {log_id}, was removed on {stamp(gone)}: it was older or more than "
+            "what RICORDO_KEEP_TOOL_LOG_DAYS and RICORDO_KEEP_TOOL_LOG_MB keep. Call the tool again."
+        )
     count = fenced_count(count)
     if not 0 <= offset <= len(text):
         raise NotFoundError(f"Entry {log_id} has {len(text)} characters: the offset must be from 0 to there.")

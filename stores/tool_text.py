@@ -1,7 +1,8 @@
 """What a tool is found by: its fields as words and as texts to embed, enriched without a model."""
 
 import re
-from collections import Counter
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,13 +19,14 @@ _INDEXED = 2000
 """Characters of one field that are indexed: what a tool is for stands at its beginning."""
 _OPTIONS = 20
 """Values of an enum that are indexed."""
-_PREFIX = 4
-"""Letters that words of one family share: `multiply` and `multiplication` have different stems."""
+_BEGINNING = 4
+"""Letters of a word's beginning."""
 
 _WEIGHTS = {"name": 3.0, "description": 2.0, "phrases": 1.0, "parameters": 1.0, "group": 1.0}
 _WEIGHTS |= {"details": 0.5, "options": 0.5, "tags": 0.5}
 """How much a word counts in each field. Measured: see docs/toolbox.md."""
 
+_WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _NEXT_REQUEST = re.compile(
     r"""(?:^|(?<=[.!?;:,\n"]))\s*(?:and\s+)?(?:first|firstly|second|secondly|third|thirdly|fourth|next|then|after\sthat
@@ -56,7 +58,7 @@ class ToolText:
         return clean(whole), clean(next((part for part in sentences if part), words_of(self.name))[:300])
 
     def terms(self) -> dict[str, float]:
-        """Return the words of all fields with their weights, and the beginnings of the words."""
+        """Return what `words` gives of all fields, each with its weight."""
         parts = list(_fields(self.parameters))
         fields = {
             "name": words_of(self.name),
@@ -68,19 +70,23 @@ class ToolText:
             "group": words_of(self.group),
             "tags": " ".join(self.tags),
         }
-        weighted: Counter[str] = Counter()
+        weighted: dict[str, float] = defaultdict(float)
         for name, text in fields.items():
-            for term, count in terms(text).items():
-                weighted[term] += _WEIGHTS[name] * count  # type: ignore[assignment]  # a Counter adds any numbers
-        return with_prefixes(weighted)
+            for term, count in words(text).items():
+                weighted[term] += _WEIGHTS[name] * count
+        return dict(weighted)
 
 
-def with_prefixes(words: Mapping[str, float]) -> dict[str, float]:
-    """Add the beginnings of words, marked by `~`, to the words."""
-    both: dict[str, float] = dict(words)
-    for word, weight in words.items():
-        both[f"~{word[:_PREFIX]}"] = both.get(f"~{word[:_PREFIX]}", 0.0) + weight
-    return both
+def words(text: str) -> Counter[str]:
+    """Count the terms of a text, and the beginnings of all its words, marked by `~`.
+
+    The beginnings join what stemming keeps apart (`multiply`, `multiplication`), and they keep the small words that
+    terms leave out, which mean something to a tool: convert *from* one *to* another, turn *off*, list *all*.
+    """
+    counted = terms(text)
+    for word in _WORD.findall(words_of(unicodedata.normalize("NFKC", text)).casefold()):
+        counted[f"~{word[:_BEGINNING]}"] += 1
+    return counted
 
 
 def requests_of(task: str) -> list[str]:

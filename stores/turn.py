@@ -29,6 +29,11 @@ class Turn:
     """`{tool, args, status}` of each call, in order; `args` are the names of its arguments."""
     entities: Sequence[Entity]
 
+    @property
+    def answer_id(self) -> UUID:
+        """Return the id of the answer's message."""
+        return make_id("answer", self.thread_id, self.run_id)
+
     def workflow_units(self) -> list[Unit]:
         """Return the workflow's unit; none for a turn without steps."""
         if not self.steps:
@@ -41,7 +46,7 @@ class Turn:
         text = clean(self.answer)
         await conversation.add(
             conn,
-            message_id=make_id("answer", self.thread_id, self.run_id),
+            message_id=self.answer_id,
             user_id=user_id,
             thread_id=self.thread_id,
             run_id=self.run_id,

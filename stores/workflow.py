@@ -10,6 +10,8 @@ from stores.passages import Passage, stamp
 from stores.text import make_id
 from stores.vectors import Hit, Unit
 
+_INDEXED = 2_000  # characters of the request by which the workflow is found
+
 
 def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str) -> Unit:
     """Make the unit of one turn: found by its request, read as request, steps and outcome.
@@ -27,7 +29,7 @@ def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str
         "steps": Jsonb(list(steps)),
         "outcome": outcome,
     }
-    return Unit(make_id("workflow", thread_id, run_id), content, columns, indexed=request)
+    return Unit(make_id("workflow", thread_id, run_id), content, columns, indexed=request[:_INDEXED])
 
 
 def passage(hit: Hit) -> Passage:

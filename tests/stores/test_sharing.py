@@ -102,7 +102,7 @@ async def test_only_a_search_that_asks_for_it_sees_what_is_shared(db: Database, 
 
 @pytest.mark.usefixtures("annas")
 async def test_a_tag_limits_a_share_in_the_words_index_too(db: Database, memory: VectorMemory) -> None:
-    await add_share(db, "anna", kind="user_memory", with_user="berta", tag="boats")
+    await add_share(db, "anna", kind="user_memory", with_user="berta", tag=" Boats")
     assert await found(db, memory, "berta", "the blue tin of tea, the boat") == [BOATS]
     async with shared_view(db, "berta") as conn:
         words = set(await column(conn, "SELECT term FROM user_memory_terms"))

@@ -1,0 +1,332 @@
+"""Users who do whatever memory lets them do, at once, and check that they never meet each other's rows."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+from psycopg import sql
+
+from graph.errors import NotFoundError, ThreadOwnerError
+from stores.conversation import thread_key
+from stores.entity import Entity
+from stores.manager import MemoryManager
+from stores.memory_work import Importance, Said
+from stores.summary import NewSummary
+from stores.text import make_id
+from stores.tool_log import LoggedCall
+from stores.turn import Turn
+
+NAMES = ("a", "ab", "a_b", "a%", "A", "a.b", "'; --", "é", "🐚")
+LOUD = frozenset({"ab", "a%", "'; --"})
+"""Users who also change and delete without saying which rows."""
+EVERYONE_MARK = "zzeveryonezz"
+
+_MARK = re.compile(r"zz[a-z0-9]+zz", re.IGNORECASE)
+_WORDS = ["gull", "tern", "auk", "fulmar", "petrel", "skua", "lamp", "berth", "tide", "keel"]
+LEVELS: tuple[Importance, ...] = ("low", "medium", "high")
+_THREADS = ("1", "2", "diary")
+_TEXTS = (
+    ("messages", "content"),
+    ("knowledge_base", "content"),
+    ("documents", "title"),
+    ("user_memory", "content"),
+    ("tool_log", "output"),
+    ("summary", "description"),
+)
+_INTRUSIONS = (
+    "INSERT INTO threads (thread_id, user_id, name) VALUES (gen_random_uuid(), %(u)s, 'x')",
+    "INSERT INTO embedding_cache (user_id, model, hash, embedding) VALUES (%(u)s, 'm', 'h', '[1]')",
+    "INSERT INTO knowledge_base_terms VALUES (%(u)s, 'gull', 1, 1, 1)",
+    "INSERT INTO entity_names (user_id, key, name, entity_id) VALUES (%(u)s, 'gull', 'Gull', %(id)s)",
+    "INSERT INTO shares (user_id, with_user, kind) VALUES (%(u)s, 'x', 'user_memory')",
+    "UPDATE messages SET user_id = %(u)s",
+)
+
+
+@dataclass
+class World:
+    """What all of them know of each other: the ids of everybody's rows."""
+
+    ids: list[UUID] = field(default_factory=list)
+    threads: dict[UUID, str] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+
+
+class Somebody:
+    """One user, with what this user has written and must still find."""
+
+    def __init__(self, number: int, manager: MemoryManager, world: World, seed: int) -> None:
+        self.mark = f"zz{number}zz"
+        self.user = manager.user_id
+        self.memory = manager
+        self.world = world
+        self.dice = random.Random(f"{seed} {number}")  # noqa: S311 - no secret
+        self.kept: dict[str, set[UUID]] = {}
+        self.memories: list[str] = []
+        self.documents: list[UUID] = []
+        self.runs = 0
+
+    async def act(self) -> None:
+        """Do one thing of all that can be done."""
+        doings: list[Callable[[], Awaitable[None]]] = [
+            self.talk,
+            self.listen,
+            self.claim,
+            self.file,
+            self.look_up,
+            self.tidy_documents,
+            self.work,
+            self.find_work,
+            self.name,
+            self.find_names,
+            self.summarise,
+            self.expand,
+            self.log,
+            self.read_log,
+            self.finish,
+            self.remember,
+            self.recall,
+            self.revise,
+            self.forget,
+            self.look_back,
+            self.read_all,
+            self.pry,
+            self.intrude,
+        ]
+        if self.user in LOUD:
+            doings += [self.overwrite_all, self.delete_all]
+        doing = self.dice.choice(doings)
+        await doing()
+        self.world.done[doing.__name__] += 1
+
+    # What it says and checks
+
+    def says(self) -> str:
+        return f"{' '.join(self.dice.choices(_WORDS, k=5))} {self.dice.randrange(10**6)} {self.mark}"
+
+    def check(self, *seen: object, everyone: bool = False) -> None:
+        allowed = {self.mark, EVERYONE_MARK} if everyone else {self.mark}
+        foreign = set(map(str.lower, _MARK.findall(repr(seen)))) - allowed
+        assert not foreign, f"{self.user!r} saw {foreign}"
+
+    def keep(self, table: str, key: UUID) -> UUID:
+        self.kept.setdefault(table, set()).add(key)
+        self.world.ids.append(key)
+        return key
+
+    @property
+    def thread(self) -> str:
+        return self.dice.choice(_THREADS)
+
+    def key(self, thread: str) -> UUID:
+        key = thread_key(self.user, thread)
+        self.world.threads[key] = self.user
+        return key
+
+    def any_id(self) -> str:
+        return str(self.dice.choice(self.world.ids) if self.world.ids else uuid4())
+
+    # Conversation
+
+    async def talk(self) -> None:
+        thread = self.thread
+        self.key(thread)
+        message = await self.memory.write_conversational_memory(thread, "user", self.says())
+        self.keep("messages", message)
+
+    async def listen(self) -> None:
+        for thread in _THREADS:
+            self.check(await self.memory.read_conversational_memory(thread))
+        self.check(await self.memory.threads())
+
+    async def claim(self) -> None:
+        """Try to go on in a thread of whoever it is."""
+        if not self.world.threads:
+            return
+        key, owner = self.dice.choice(list(self.world.threads.items()))
+        try:
+            await self.memory.claim_thread(str(key))
+        except ThreadOwnerError:
+            assert owner != self.user
+        else:
+            assert owner == self.user or self.user in LOUD or owner in LOUD, "a thread that is there has one owner"
+
+    # Documents
+
+    async def file(self) -> None:
+        source = f"{self.dice.choice(_WORDS)}.txt"
+        document = await self.memory.write_knowledge_base(self.says(), {"source": source, "title": self.says()})
+        self.documents.append(self.keep("documents", document))
+
+    async def look_up(self) -> None:
+        self.check(await self.memory.read_knowledge_base(self.says(), 20), everyone=True)
+        self.check(await self.memory.knowledge_base.documents(self.user), everyone=True)
+        self.check(await self.memory.knowledge_base.find(self.user, f"{self.dice.choice(_WORDS)}.txt"))
+
+    async def tidy_documents(self) -> None:
+        key = UUID(self.any_id())
+        with suppress(NotFoundError):
+            await self.memory.knowledge_base.delete(self.user, key)
+            assert key in self.documents, "a document of another was deleted"
+            self.kept.get("documents", set()).discard(key)
+
+    # Workflows, entities, summaries, the log, the turn
+
+    async def work(self) -> None:
+        self.runs += 1
+        step = {"tool": self.mark, "args": ["x"], "status": "success"}
+        run = f"run {self.runs}"
+        self.keep("workflow", await self.memory.write_workflow(self.thread, run, self.says(), [step], self.says()))
+
+    async def find_work(self) -> None:
+        self.check(await self.memory.read_workflow(self.says(), 20))
+
+    async def name(self) -> None:
+        message = await self.memory.write_conversational_memory(self.thread, "user", self.says())
+        self.keep("messages", message)
+        name = self.dice.choice(_WORDS).title()
+        await self.memory.write_entity([Entity(name, "name", self.says())], message)
+
+    async def find_names(self) -> None:
+        self.check(await self.memory.read_entity(self.says(), 20))
+
+    async def summarise(self) -> None:
+        thread = self.thread
+        said = await self.memory.read_conversational_memory(thread)
+        await self.memory.claim_thread(thread)
+        covers = [UUID(passage.id) for passage in said[:3]]
+        new = NewSummary(make_id(self.user, *covers, uuid4()), self.key(thread), self.says(), self.says(), covers)
+        if await self.memory.write_summary(new):
+            self.keep("summary", new.id)
+
+    async def expand(self) -> None:
+        for thread in _THREADS:
+            self.check(await self.memory.summaries(thread), await self.memory.read_summary_context(thread))
+        await self._expect_own(self.memory.read_summary_memory)
+
+    async def log(self) -> None:
+        thread = self.thread
+        await self.memory.claim_thread(thread)
+        self.runs += 1
+        call = LoggedCall(self.key(thread), f"run {self.runs}", 1, "c", self.mark, {"said": self.says()})
+        if self.dice.random() < 0.5:
+            self.check(await self.memory.begin_tool_call(call))
+        self.keep("tool_log", await self.memory.write_tool_log(call, "success", self.says()))
+
+    async def read_log(self) -> None:
+        await self._expect_own(self.memory.read_tool_log)
+        self.check(await self.memory.tool_outputs([self.any_id() for _ in range(5)]))
+        self.check(await self.memory.tool_calls(self.thread, f"run {self.dice.randrange(5)}"))
+
+    async def finish(self) -> None:
+        thread = self.thread
+        question = await self.memory.write_conversational_memory(thread, "user", self.says())
+        self.keep("messages", question)
+        run = str(uuid4())
+        entities = [Entity(self.dice.choice(_WORDS).title(), "name", self.says())]
+        step = {"tool": "t", "args": [], "status": "success"}
+        turn = Turn(self.key(thread), run, question, self.says(), self.says(), "answer", [step], entities)
+        await self.memory.finish_turn(turn)
+        self.keep("messages", make_id("answer", self.key(thread), run))
+        self.check(await self.memory.read_turn(thread, run, question))
+        self.check(await self.memory.read_turn(thread, run, UUID(self.any_id())))
+
+    # User memory
+
+    async def remember(self) -> None:
+        importance: Importance = self.dice.choice(LEVELS)
+        said = Said(self.says(), importance=importance, tags=[self.mark], origin="user")
+        outcome = await self.memory.user_memory.remember(said, actor="user", reason=self.mark)
+        self.check(outcome)
+        self.memories.append(str(outcome.memory["id"]))
+        self.world.ids.append(outcome.memory["id"])
+
+    async def recall(self) -> None:
+        own = self.memory.user_memory
+        self.check(await own.recall(self.says(), 20), await own.recall(self.says(), 20, shared=True))
+        self.check(await own.critical(), await self.memory.read_user_memory(), await own.nearest(self.says(), 20))
+
+    async def revise(self) -> None:
+        with suppress(NotFoundError):
+            self.check(await self.memory.user_memory.update(self.any_id(), content=self.says(), actor="user"))
+
+    async def forget(self) -> None:
+        with suppress(NotFoundError):
+            self.check(await self.memory.user_memory.forget(self.any_id(), self.mark, actor="user"))
+            if self.dice.random() < 0.5:
+                self.check(await self.memory.user_memory.undo(days=1))
+
+    async def look_back(self) -> None:
+        own = self.memory.user_memory
+        self.check(await own.list(), await own.history(), await own.stats())
+        await self._expect_own(own.show)
+        await self._expect_own(own.find)
+
+    async def _expect_own(self, read: Callable[[str], Awaitable[object]]) -> None:
+        """Read by an id of whoever it is: what is another's is not there."""
+        with suppress(NotFoundError):
+            self.check(await read(self.any_id()))
+
+    # Plain SQL, as the application's role
+
+    async def read_all(self) -> None:
+        """Read every row of every table there is."""
+        async with self.memory.db.transaction(self.user) as conn:
+            for table, open_to_all in (await tables(conn)).items():
+                cursor = await conn.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table)))
+                seen = await cursor.fetchall()
+                owners = {row["user_id"] for row in seen}
+                assert owners <= ({self.user, "*"} if open_to_all else {self.user}), (self.user, table, owners)
+                self.check(seen, everyone=open_to_all)
+
+    async def pry(self) -> None:
+        """Ask for others' rows by name, and by every way round a condition."""
+        async with self.memory.db.transaction(self.user) as conn:
+            for other in set(NAMES) - {self.user}:
+                cursor = await conn.execute(
+                    "SELECT (SELECT count(*) FROM messages WHERE user_id = %(u)s OR true AND user_id <> %(me)s) "
+                    "+ (SELECT count(*) FROM user_memory WHERE user_id LIKE %(u)s AND user_id <> %(me)s) "
+                    "+ (SELECT count(*) FROM threads t JOIN messages m USING (thread_id) WHERE t.user_id = %(u)s) AS n",
+                    {"u": other, "me": self.user},
+                )
+                assert (await cursor.fetchone() or {})["n"] == 0
+
+    async def intrude(self) -> None:
+        """Try to write a row for another, or onto the row of another."""
+        other = self.dice.choice([name for name in (*NAMES, "*") if name != self.user])
+        onto = {"u": other, "id": self.any_id()}
+        for statement in _INTRUSIONS:
+            with suppress(psycopg.errors.InsufficientPrivilege):
+                async with self.memory.db.transaction(self.user) as conn:
+                    changed = await conn.execute(statement.encode(), onto)
+                    assert changed.rowcount == 0, statement
+
+    async def overwrite_all(self) -> None:
+        async with self.memory.db.transaction(self.user) as conn:
+            table, column = self.dice.choice(_TEXTS)
+            statement = sql.SQL("UPDATE {t} SET {c} = {c} || %s").format(
+                t=sql.Identifier(table), c=sql.Identifier(column)
+            )
+            await conn.execute(statement, (f" {self.mark}",))
+
+    async def delete_all(self) -> None:
+        async with self.memory.db.transaction(self.user) as conn:
+            table = self.dice.choice(sorted(await tables(conn)))
+            await conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        self.kept.clear()  # whatever hung on it is gone too
+
+
+async def tables(conn: psycopg.AsyncConnection[dict[str, Any]]) -> dict[str, bool]:
+    """Return the tables that the application reads, and whether all may read the rows of `*` in them."""
+    cursor = await conn.execute(
+        "SELECT relname, EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND (p.polname = 'everyone_reads' "
+        "OR pg_get_expr(p.polqual, p.polrelid) LIKE '%%''knowledge_base''%%')) AS open_to_all FROM pg_class c "
+        "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND has_table_privilege(oid, 'SELECT')"
+    )
+    return {row["relname"]: row["open_to_all"] for row in await cursor.fetchall()}

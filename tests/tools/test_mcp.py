@@ -1,0 +1,324 @@
+"""Tools of real MCP servers: a program over stdio, and a server on localhost."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.embeddings import Embedder
+from graph.errors import ConfigurationError, ToolError
+from graph.settings import Settings
+from stores.database import Database
+from stores.toolbox import Toolbox
+from tests.support.harness import calls, open_harness, says
+from tests.support.langgraph_server import ROOT, bare_environment
+from tools.mcp import ServerState, _fit, _free, mcp_tools
+from tools.mcp_file import read_mcp_file
+
+PROGRAM = str(ROOT / "tests/support/mcp_server.py")
+SECRET = "sk-desk-secret-1234"
+DESK = {"command": sys.executable, "args": [PROGRAM], "env": {"DESK_API_KEY": "${DESK_API_KEY}"}}
+Opener = Callable[..., AbstractAsyncContextManager[list[ServerState]]]
+
+
+@pytest.fixture(autouse=True)
+def key() -> None:
+    os.environ["DESK_API_KEY"] = SECRET
+
+
+@pytest.fixture
+def toolbox() -> Toolbox:
+    return Toolbox()
+
+
+@pytest.fixture
+def opened(toolbox: Toolbox, tmp_path: Path) -> Opener:
+    """Joins the servers of a file that is made of keywords."""
+
+    def make(seconds: float = 30, **servers: Any) -> AbstractAsyncContextManager[list[ServerState]]:
+        return mcp_tools(settings_for(tmp_path, seconds, **servers), toolbox)
+
+    return make
+
+
+def settings_for(folder: Path, seconds: float = 30, **servers: Any) -> Settings:
+    path = folder / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return Settings(home=folder, mcp_file=path, mcp_timeout_seconds=seconds)
+
+
+@contextmanager
+def http_server(port: int) -> Iterator[str]:
+    """Run the server on a port; give its address."""
+    program = subprocess.Popen(
+        [sys.executable, PROGRAM, "--http", str(port)], env=bare_environment(), stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        program.kill()
+        program.wait()
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def use(toolbox: Toolbox, name: str, **arguments: Any) -> str:
+    return str(await toolbox.get(name).tool.ainvoke(arguments))
+
+
+async def test_the_tools_of_a_program_join_as_a_group_and_leave_again(opened: Opener, toolbox: Toolbox) -> None:
+    async with opened(desk=DESK) as states:
+        [desk] = states
+        assert (desk.status, desk.transport, desk.group, desk.notice) == ("up", "stdio", "desk", "")
+        assert desk.tools[:2] == ("weather_report", "count_calls_so_far")
+        report = toolbox.get("weather_report")
+        assert (report.group, report.side_effect, report.pinned) == ("desk", True, False)
+        function = toolbox.schema("weather_report")["function"]
+        assert function["description"] == "Tell the weather of a place for some days."
+        assert function["parameters"]["properties"]["place"]["description"] == "A town."
+        assert function["parameters"]["required"] == ["place"]
+        assert await use(toolbox, "weather_report", place="Oslo", days=2) == "Oslo: rain for 2 days"
+        assert await use(toolbox, "odd_names", config="a", runtime="b") == "a b"
+        hits = await toolbox.search("what is the weather like", 3, settings=Settings())
+        assert hits[0].name == "weather_report"
+    assert len(toolbox) == 0
+
+
+async def test_one_session_serves_all_calls_and_ends_with_the_agent(opened: Opener, toolbox: Toolbox) -> None:
+    async with opened(desk=DESK):
+        said = await asyncio.gather(*(use(toolbox, "count_calls_so_far") for _ in range(20)))
+        assert {int(text.split()[1]) for text in said} == set(range(1, 21))
+        [process] = {int(text.split()[-1]) for text in said}
+        os.kill(process, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+async def test_what_is_no_text_is_named_and_a_failure_says_why_without_the_key(
+    opened: Opener, toolbox: Toolbox
+) -> None:
+    async with opened(desk=DESK):
+        assert await use(toolbox, "map_of", place="Rome") == "Map of Rome\n[image/png, 7 kB, cannot be shown as text]"
+        with pytest.raises(ToolError, match=r"no way: it rains \*\*\*"):
+            await use(toolbox, "fail", reason="it rains")
+        with pytest.raises(ToolError, match="place"):
+            await use(toolbox, "weather_report", days="many")
+
+
+async def test_a_program_that_dies_in_a_call_is_an_error_and_the_next_call_starts_it_again(
+    opened: Opener, toolbox: Toolbox
+) -> None:
+    async with opened(desk=DESK):
+        with pytest.raises(ToolError, match="went away in the middle of the call"):
+            await use(toolbox, "die")
+        first = await use(toolbox, "count_calls_so_far")
+        os.kill(int(first.split()[-1]), signal.SIGKILL)
+        await asyncio.sleep(0.3)
+        assert (await use(toolbox, "count_calls_so_far")).startswith("call 1 of")
+
+
+async def test_a_call_that_runs_out_of_time_leaves_the_session_as_it_is(opened: Opener, toolbox: Toolbox) -> None:
+    async with opened(desk=DESK):
+        before = await use(toolbox, "count_calls_so_far")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(use(toolbox, "hang", seconds=60), 0.2)
+        assert await use(toolbox, "count_calls_so_far") == before.replace("call 1", "call 2")
+
+
+async def test_a_server_on_localhost_that_starts_anew_is_called_again(
+    opened: Opener, toolbox: Toolbox, port: int
+) -> None:
+    with http_server(port) as url:
+        async with opened(desk={"type": "http", "url": url, "headers": {"X-Key": SECRET}}) as states:
+            assert (states[0].status, states[0].transport) == ("up", "streamable_http")
+            assert await use(toolbox, "weather_report", place="Oslo") == "Oslo: rain for 1 days"
+            with pytest.raises(ToolError, match="went away in the middle"):
+                await use(toolbox, "die")
+            with pytest.raises(ToolError, match=f"127.0.0.1:{port} cannot be reached"):
+                await use(toolbox, "weather_report", place="Oslo")
+            with http_server(port):
+                await asyncio.sleep(5)  # the pause after a failure
+                assert await use(toolbox, "weather_report", place="Oslo") == "Oslo: rain for 1 days"
+
+
+async def test_servers_that_are_down_cost_their_own_tools_and_no_more_than_the_limit(
+    opened: Opener, toolbox: Toolbox, tmp_path: Path, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    silent = tmp_path / "silent"
+    began = time.monotonic()
+    async with opened(
+        seconds=20,
+        nothing={"command": "no-such-program", "args": ["--key", SECRET]},
+        broken={**DESK, "args": [PROGRAM, "--broken"]},
+        silent={**DESK, "args": [PROGRAM, "--silent", str(silent)]},
+        away={"url": f"http://127.0.0.1:{port}/mcp?key={SECRET}"},
+        unset={"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}},
+        off={"command": "x", "disabled": True},
+        desk=DESK,
+    ) as states:
+        assert time.monotonic() - began < 25
+        assert await use(toolbox, "weather_report", place="Oslo") == "Oslo: rain for 1 days"
+    found = {state.name: state for state in states}
+    assert {name: state.status for name, state in found.items()} == {
+        **dict.fromkeys(["nothing", "broken", "silent", "away", "unset"], "down"),
+        "off": "disabled",
+        "desk": "up",
+    }
+    assert "there is no program 'no-such-program'" in found["nothing"].notice
+    assert "it said: desk: the key *** is not valid" in found["broken"].notice
+    assert "did not answer within 20 seconds" in found["silent"].notice
+    assert f"127.0.0.1:{port} cannot be reached" in found["away"].notice
+    assert "NOT_SET_ANYWHERE is not set" in found["unset"].notice
+    assert {record.getMessage() for record in caplog.records} >= {s.notice for s in states if s.notice}
+    assert SECRET not in caplog.text + repr(states)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(silent.read_text()), 0)
+
+
+async def test_tools_of_one_name_are_told_apart_by_their_server(opened: Opener, toolbox: Toolbox) -> None:
+    toolbox.register_tool(fail)
+    async with opened(desk=DESK, memory=DESK) as states:
+        assert "weather_report" in states[0].tools
+        assert "memory_weather_report" in states[1].tools
+        assert "desk_fail" in states[0].tools
+        assert states[1].group == "mcp_memory", "the toolbox has a group of that name"
+        assert await use(toolbox, "memory_weather_report", place="Rome") == "Rome: rain for 1 days"
+    assert [tool.name for tool in toolbox] == ["fail"]
+
+
+def fail() -> str:
+    """Somebody else's."""
+    return ""
+
+
+async def test_opened_twice_in_a_process_the_inner_ones_hold_and_the_outer_ones_come_back(
+    opened: Opener, toolbox: Toolbox
+) -> None:
+    async with opened(desk=DESK):
+        outer = await use(toolbox, "count_calls_so_far")
+        async with opened(desk=DESK):
+            inner = await use(toolbox, "count_calls_so_far")
+        assert await use(toolbox, "count_calls_so_far") == outer.replace("call 1", "call 2")
+    assert outer != inner
+
+
+async def test_a_call_from_another_event_loop_goes_to_the_loop_of_the_session(
+    opened: Opener, toolbox: Toolbox
+) -> None:
+    async with opened(desk=DESK):
+        said = await asyncio.to_thread(lambda: asyncio.run(use(toolbox, "weather_report", place="Oslo")))
+    assert said == "Oslo: rain for 1 days"
+
+
+async def test_a_turn_finds_and_calls_a_tool_of_a_server(db: Database, embedder: Embedder, tmp_path: Path) -> None:
+    import tools  # noqa: PLC0415 - registers the shipped ones
+
+    async with (
+        mcp_tools(settings_for(tmp_path, desk=DESK), tools.toolbox),
+        open_harness(db, embedder, tmp_path) as harness,
+    ):
+        answer = await harness.ask(
+            "What is the weather report for Oslo?",
+            calls(("weather_report", {"place": "Oslo"}), ("fail", {"reason": "fog"})),
+            says("Rain."),
+        )
+        assert "weather_report" in harness.model.offered[0]
+        rain, fog = harness.results()
+        assert rain == "Oslo: rain for 1 days"
+        assert "no way: fog ***" in fog
+        assert [call["status"] for call in answer.tool_calls] == ["success", "error"]
+
+
+async def test_without_a_file_nothing_is_imported_or_registered(toolbox: Toolbox) -> None:
+    code = (
+        "import asyncio, sys; from tools.mcp import mcp_tools; from graph.settings import Settings; "
+        "from stores.toolbox import toolbox\n"
+        "async def main():\n    async with mcp_tools(Settings(), toolbox) as states: assert states == []\n"
+        "asyncio.run(main()); assert not {'mcp', 'langchain_mcp_adapters'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], env=bare_environment(PYTHONPATH=str(ROOT)), check=True, timeout=60)
+    async with mcp_tools(Settings(), toolbox):
+        assert len(toolbox) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not JSON: .* line 1, column 2"),
+        ("[]", "the file: "),
+        ("{}", "mcpServers: Field required"),
+        ('{"mcpServers": {"a": {"args": []}}}', "mcpServers.a: .*'command'.*'url'"),
+        ('{"mcpServers": {"a": {"command": "x", "args": "secret-value"}}}', "mcpServers.a.args: "),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"KEY": ["secret-value"]}}}}', "mcpServers.a.env.KEY: "),
+        ('{"mcpServers": {"a": {"url": "ftp://secret-value"}}}', "mcpServers.a: .*http://"),
+        ('{"mcpServers": {"a": {"url": "http://x", "type": "secret-value"}}}', r"mcpServers.a.type: .*'stdio'"),
+        ('{"mcpServers": {"a": {"url": "http://x", "type": "stdio"}}}', "mcpServers.a: .*'type'"),
+        ('{"mcpServers": {"": {"command": "x"}}}', "without a name"),
+        ("\xff", "not UTF-8"),
+    ],
+)
+def test_a_malformed_file_is_an_error_that_names_the_key_and_no_value(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        read_mcp_file(path)
+    assert "secret-value" not in str(caught.value)
+
+
+def test_a_missing_file_is_an_error_that_names_the_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="RICORDO_MCP_FILE names .*none.json"):
+        read_mcp_file(tmp_path / "none.json")
+
+
+def test_the_format_of_other_programs_is_understood(tmp_path: Path) -> None:
+    os.environ["HOST"] = "example.org"
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        json.dumps(
+            {
+                "inputs": [],
+                "mcpServers": {
+                    "a": {"command": "npx", "args": ["-y", "${X:-x}"], "env": {"PORT": 1}, "autoApprove": ["b"]},
+                    "b": {"url": "https://${HOST}/sse"},
+                    "c": {"url": "https://${env:HOST}/mcp", "transport": "streamable-http"},
+                    "d": {"type": "sse", "url": "https://h/mcp", "headers": {"A": "B"}},
+                },
+            }
+        ),
+        encoding="utf-8-sig",
+    )
+    servers = {name: server.expanded() for name, server in read_mcp_file(path).items()}
+    assert [server.transport for server in servers.values()] == ["stdio", "sse", "streamable_http", "sse"]
+    assert (servers["a"].args, servers["a"].env) == (["-y", "x"], {"PORT": "1"})
+    assert [servers["b"].url, servers["c"].url] == ["https://example.org/sse", "https://example.org/mcp"]
+
+
+@given(st.text(max_size=200), st.sets(st.text(max_size=80)), st.text(max_size=80))
+def test_any_name_becomes_one_that_providers_take_and_nobody_has(name: str, others: set[str], server: str) -> None:
+    taken = {_fit(other) for other in others} | {_fit(name)}
+    found = _free(_fit(name), taken, _fit(server))
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", found)
+    assert found not in taken
