@@ -4,7 +4,23 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, bench, chat, compact, doctor, evals, ingest, kb, memory, prune, reembed, share, threads, user
+from cli import (
+    ask,
+    bench,
+    chat,
+    compact,
+    doctor,
+    evals,
+    ingest,
+    kb,
+    memory,
+    prune,
+    reembed,
+    share,
+    threads,
+    tools,
+    user,
+)
 
 app = typer.Typer(
     rich_markup_mode=None,  # rich takes longer to import than the help to print
@@ -49,6 +65,7 @@ app.command("prune")(prune.prune)
 app.command("reembed")(reembed.reembed)
 app.add_typer(threads.app, name="threads", no_args_is_help=True)
 app.add_typer(kb.app, name="kb", no_args_is_help=True)
+app.add_typer(tools.app, name="tools", no_args_is_help=True)
 app.add_typer(memory.app, name="memory", no_args_is_help=True)
 app.add_typer(user.app, name="user", no_args_is_help=True)
 app.add_typer(share.app, name="share", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""`ricordo bench`: how long a turn takes."""
+"""`ricordo bench`: how long a turn takes, and a recall beside many other users."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from cli import options, output
 
-app = typer.Typer(help="How long a turn takes.")
+app = typer.Typer(help="How long a turn takes, and a recall.")
 
 
 @app.callback()
@@ -49,5 +49,50 @@ def bench_turn(
         rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
         for name, spread in rows:
             output.write(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+
+    output.run(work, as_json=as_json)
+
+
+@app.command("tenants")
+def bench_tenants(
+    memories: Annotated[int, typer.Option(min=100, metavar="N", help="Memories of all users.")] = 100_000,
+    users: Annotated[int, typer.Option(min=2, metavar="N", help="Whom they belong to, in uneven shares.")] = 1000,
+    queries: Annotated[int, typer.Option(min=20, metavar="N", help="Recalls that are measured.")] = 500,
+    as_json: options.Json = False,
+) -> None:
+    """Measure recall of one user's memories beside those of many others, without the embedding of the question.
+
+    It works in a scratch database that is dropped afterwards. What a recall finds is compared with what a search
+    without any index finds.
+
+    \b
+    Examples:
+      ricordo bench tenants --memories 10000 --users 100
+      ricordo bench tenants --memories 100000 --users 1000 --json
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress
+        from cli.stores import open_memory
+        from evals.tenants import benchmark_tenants
+
+        async with open_memory(None) as memory:
+            with progress() as advance:
+                report = await benchmark_tenants(
+                    memory.db, memory.embedder, memories=memories, users=users, queries=queries, progress=advance
+                )
+        if as_json:
+            output.write_json(report)
+            return
+        times, found = report.pop("milliseconds"), report.pop("recall_at_10")
+        output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
+        output.write(f"\n{'milliseconds':<34}{'p50':>10}{'p95':>10}\n")
+        for name, spread in times.items():
+            output.write(f"{name.replace('_', ' '):<34}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+        output.write("\nof the ten best, found\n")
+        for name, part in found.items():
+            of = part.get("memories", part.get("users"))
+            output.write(f"{name.replace('_', ' '):<34}{part['per_cent']:>9.1f}%  ({of})\n")
 
     output.run(work, as_json=as_json)

@@ -114,9 +114,8 @@ def gauge(use: Mapping[str, Any]) -> Text:
     """Draw how full the window is: a bar, percent, tokens."""
     percent, filled = float(use["percent"]), round(_BAR * min(float(use["percent"]), 100) / 100)
     colour = "green" if percent < _NEARLY_FULL else "yellow" if percent < _FULL else "red"
-    bar = Text("▰" * filled, colour) + Text("▱" * (_BAR - filled), "dim")
     fill = f" {percent:.0f} %  {use['tokens']:,} of {use['window']:,} tokens"
-    return Text("window ", "dim") + bar + Text(fill, "dim")
+    return Text.assemble(("window ", "dim"), ("█" * filled, colour), ("░" * (_BAR - filled), "dim"), (fill, "dim"))
 
 
 def _first_line(text: str) -> str:

@@ -23,6 +23,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
+from evals.made_up import directions, sentence
 from evals.scratch import scratch_database
 from graph.checkpoints import open_checkpointer
 from graph.embedding_models import Vectors
@@ -35,7 +36,6 @@ from stores.text import make_id
 from stores.vectors import Prepared, Unit, VectorMemory
 
 _MODEL = "bench"
-_WORDS = 4000
 _SHARES = {"knowledge_base": 0.7, "workflow": 0.15, "entity": 0.15}
 _NEAR = 10
 """Turns around the 10th and the last one that are compared."""
@@ -129,14 +129,9 @@ async def benchmark_turns(
 
 async def _turn(agent: Agent, clocked: _Clocked, number: int) -> dict[str, float]:
     clocked.seconds, began = 0.0, time.perf_counter()
-    answer = await agent.ask(f"What time is it, now that {_sentence(random.Random(number))}?", "bench", model=_MODEL)  # noqa: S311 - no secret
+    answer = await agent.ask(f"What time is it, now that {sentence(random.Random(number))}?", "bench", model=_MODEL)  # noqa: S311 - no secret
     total = time.perf_counter() - began
     return {"turn": total - clocked.seconds, "embeddings": clocked.seconds, **answer.seconds}
-
-
-def _sentence(dice: random.Random, words: int = 12) -> str:
-    """Make up a sentence whose words are as unevenly frequent as real ones."""
-    return " ".join(f"w{min(int(dice.paretovariate(0.6)), _WORDS)}" for _ in range(words))
 
 
 async def _fill(db: Database, embedder: Embedder, memories: int, progress: Callable[[str, int, int], None]) -> None:
@@ -153,9 +148,8 @@ async def _fill(db: Database, embedder: Embedder, memories: int, progress: Calla
         count = round(memories * share)
         columns = [_columns(table, document, i) for i in range(count)]
         length = 60 if table == "knowledge_base" else 12
-        units = [Unit(make_id(table, i), _sentence(dice, length), columns[i]) for i in range(count)]
-        vectors = noise.standard_normal((count, embedder.dims)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        units = [Unit(make_id(table, i), sentence(dice, length), columns[i]) for i in range(count)]
+        vectors = directions(noise, count, embedder.dims)
         async with db.transaction("default") as conn:
             await VectorMemory(table, embedder).write(conn, "default", Prepared(units, vectors))
         done += count

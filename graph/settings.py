@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """Share of the window down to which it is compacted."""
     summary_timeout_seconds: float = Field(30, gt=0)
     """Longest wait for a model's summary before the extractive one takes over."""
+    entity_extraction: Literal["rules", "model"] = "rules"
+    """How named things are found after a turn: by their form, or by the model of summaries, one call more a turn."""
     keep_turns: int = Field(2, ge=0)
     """Latest turns that are never summarised."""
 

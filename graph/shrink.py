@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
 
 from graph import compaction, memories, prompt, prompts, results, tokens
 from graph.context import thread_of, user_of
@@ -73,13 +73,14 @@ class Ladder:
         """Say what was done, a line for each means."""
         return [what if number is None else f"{what}: {number}" for what, number in self._did.items()]
 
-    def use(self, *, least: bool = False) -> ContextUse:
+    def use(self, *, least: bool = False, beside: Sequence[AnyMessage] = ()) -> ContextUse:
         """Measure the next call as it stands now.
 
         Args:
             least: With no more tools than those that the window points to.
+            beside: Messages counted in.
         """
-        state: State = {**self.state, "messages": [*self._exchange]}
+        state: State = {**self.state, "messages": [*self._exchange, *beside]}
         if least:
             state = {**state, "offered": prompt.pointed_at(state, self.window)}
         return prompt.measure(state, self.window, self._limits, final=least)
@@ -149,7 +150,8 @@ class Ladder:
         await self._put_in_short(len(groups_of(self._exchange)) - 1, self._limits.page)
 
     async def _put_all_steps_in_short(self, goal: int) -> None:
-        use = self.use(least=True)
+        log = AIMessage(prompts.EARLIER_STEPS)  # it will point to the log, whose reader has to be offered
+        use = self.use(least=True, beside=[log])
         room = goal - (use["tokens"] - use["segments"]["exchange"])
         await self._put_in_short(len(groups_of(self._exchange)), max(_LEAST_SHORT, room))
 

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from graph import prompts, tokens
 from graph.context import Context, thread_of, user_of
-from graph.entities import entities_in
+from graph.entity_model import find_entities
 from graph.exchange import exchange_of
 from graph.limits import Limits, limits_of
 from graph.resources import get_resources
@@ -40,7 +40,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
             answer=answer,
             stop_reason=state["stop_reason"] or "answer",
             steps=[{"tool": c["tool"], "args": list(c["args"]), "status": c["status"]} for c in calls],
-            entities=entities_in(question, answer if state["stop_reason"] == "answer" else ""),
+            entities=await find_entities(question, answer if state["stop_reason"] == "answer" else "", limits),
         )
         await manager.finish_turn(turn)
     gone = [RemoveMessage(id=m.id) for m in exchange if m.id and m.id != final.id]

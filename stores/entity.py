@@ -1,7 +1,7 @@
 """Entity memory: people, organisations, systems, places and papers, merged by name and alias, with their mentions.
 
-Each name belongs to one entity of a user (`entity_names`). Who says that two names are one (`MemGPT (Memory GPT)`) makes
-one entity of two, with the mentions of both.
+Each name belongs to one entity of a user (`entity_names`). Who says that two names are one (`MemGPT (Memory GPT)`),
+makes one entity of two, with the mentions of both.
 """
 
 import unicodedata
@@ -110,6 +110,7 @@ async def plan(conn: Connection, user_id: str, entities: Sequence[Entity]) -> Pl
         row["id"]: _Known(row["id"], row["name"], row["type"], row["description"], list(row["aliases"]), row["seq"])
         for row in await cursor.fetchall()
     }
+    owner = {key: one for key, one in owner.items() if one in known}  # another turn may just have merged it
     names: dict[str, tuple[str, UUID]] = {}
     merged: dict[UUID, UUID] = {}
     mentions: list[tuple[UUID, Entity]] = []
@@ -173,19 +174,19 @@ async def store(
     await memory.rewrite(conn, user_id, await _prepared(conn, memory, user_id, now.units, ready))
     for gone, kept in now.merged.items():
         await _merge(conn, user_id, gone, kept)
-    for key, (name, kept) in now.names.items():
+    if now.names:
         await conn.execute(
-            "INSERT INTO entity_names (user_id, key, name, entity_id) VALUES (%s, %s, %s, %s) "
+            "INSERT INTO entity_names (user_id, key, name, entity_id) "
+            "SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::uuid[]) "
             "ON CONFLICT (user_id, key) DO UPDATE SET entity_id = excluded.entity_id",
-            (user_id, key, name, kept),
+            (user_id, list(now.names), *map(list, zip(*now.names.values(), strict=True))),
         )
-    for kept, entity in now.mentions:
-        message = answer_id if entity.answered and answer_id else question_id
-        await conn.execute(
-            "INSERT INTO entity_mentions (user_id, entity_id, message_id, mention) VALUES (%s, %s, %s, %s) "
-            "ON CONFLICT DO NOTHING",
-            (user_id, kept, message, entity.mention),
-        )
+    said = [(kept, answer_id if e.answered and answer_id else question_id, e.mention) for kept, e in now.mentions]
+    await conn.execute(
+        "INSERT INTO entity_mentions (user_id, entity_id, message_id, mention) "
+        "SELECT %s, * FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) ON CONFLICT DO NOTHING",
+        (user_id, *map(list, zip(*said, strict=True))),
+    )
     await conn.execute(
         "UPDATE entity SET updated_at = now() WHERE user_id = %s AND id = ANY(%s)",
         (user_id, [kept for kept, _ in now.mentions]),
@@ -206,8 +207,8 @@ async def _merge(conn: Connection, user_id: str, gone: UUID, kept: UUID) -> None
     """Give one entity's mentions and names to another one, and delete it."""
     await conn.execute(
         "INSERT INTO entity_mentions (user_id, entity_id, message_id, mention, created_at) "
-        "SELECT user_id, %s, message_id, mention, created_at FROM entity_mentions WHERE user_id = %s AND entity_id = %s "
-        "ON CONFLICT DO NOTHING",
+        "SELECT user_id, %s, message_id, mention, created_at FROM entity_mentions "
+        "WHERE user_id = %s AND entity_id = %s ON CONFLICT DO NOTHING",
         (kept, user_id, gone),
     )
     await conn.execute(

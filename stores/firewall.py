@@ -114,7 +114,9 @@ def assertions(text: str) -> Iterable[str]:
     """
     for line in CODE.sub(" ", text).splitlines():
         for sentence in sentences(line):
-            plain = OPENERS.sub("", sentence.strip())
+            plain = OPENERS.sub("", f"{sentence.strip()} ").strip()
+            if not plain:
+                continue
             if REMEMBERS.search(plain):
                 yield plain
             elif REQUESTS.match(plain):

@@ -111,10 +111,15 @@ def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, MemoryLine | EventLi
         try:
             value = _JSON.validate_json(line.lstrip("\ufeff"))
             yield number, _KINDS.get(_kind(value), _KINDS["memory"]).validate_python(value, strict=False)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
+        except (ValidationError, InputError) as error:
             raise InputError(
-                f"Line {number} cannot be imported: {f'{where}: ' if where else ''}{first['msg']}. "
-                "Nothing was imported: mend the line, or take it out."
+                f"Line {number} cannot be imported: {_what_is_wrong(error)} Nothing was imported: mend the line, or take "
+                "it out."
             ) from None
+
+
+def _what_is_wrong(error: ValidationError | InputError) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    return f"{': '.join(filter(None, ['.'.join(map(str, first['loc'])), first['msg']]))}."

@@ -193,7 +193,8 @@ class _Import:
         """Store what is new; return its ids."""
         stored = await rows.get(self._conn, [one.unit.id for one in told])
         places = await self._places(told, stored)
-        fresh = [i for i, one in enumerate(told) if places[one.unit.id] == one.unit.id and one.unit.id not in stored]
+        own = {one.unit.id: i for i, one in reversed(list(enumerate(told))) if places[one.unit.id] == one.unit.id}
+        fresh = sorted(i for key, i in own.items() if key not in stored)
         units = [self._pointing(told[i], places) for i in fresh]
         await self._check_targets([told[i] for i in fresh], units)
         batch = replace(ready, units=units, vectors=ready.vectors[fresh])

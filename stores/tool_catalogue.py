@@ -3,19 +3,23 @@
 Every row belongs to the deployment (user `*`) and is readable by all.
 """
 
+import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from psycopg import sql
 
 from graph.embeddings import Embedder
-from graph.errors import EmbeddingError, ToolError
+from graph.errors import EmbeddingError
 from stores.database import EVERYONE, Database
 from stores.text import clean
 from stores.tool_index import IndexedTool, Scores
 from stores.tool_text import ToolText
+from stores.units import literal
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +45,7 @@ class Source(Protocol):
     def content_hash(self) -> bytes:
         """Hash of all that the search text comes from."""
 
-    def text(self, phrases: Sequence[str] = ()) -> ToolText:
+    def text(self, more: Sequence[str] = ()) -> ToolText:
         """Return what a search looks at."""
 
 
@@ -50,31 +54,47 @@ class Row:
     """A tool as the catalogue holds it."""
 
     indexed: IndexedTool
-    content_hash: bytes
     enabled: bool
-    description: str = ""
+    augmented: str | None
+    augmented_hash: bytes | None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a synchronisation found, as names."""
+    """What a synchronisation did, as names."""
 
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    unchanged: int = 0
-    failed: Mapping[str, str] | None = None
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    failed: Mapping[str, str]
     """Tools of which no schema can be made, with the reason."""
 
 
-def index(tool: Source, phrases: Sequence[str] = ()) -> IndexedTool:
-    """Make what a search by words needs to know of a tool.
+@dataclass(frozen=True)
+class Entry:
+    """A tool to be written, with what a model wrote about it."""
 
-    Raises:
-        ToolError: No schema can be made of the tool.
-    """
-    words = tool.text(phrases).terms()
-    return IndexedTool(tool.name, tool.group, list(words), np.fromiter(words.values(), np.float32, len(words)))
+    tool: Source
+    augmented: str | None = None
+    augmented_hash: bytes | None = None
+
+    @property
+    def text(self) -> ToolText:
+        """What a search looks at."""
+        return self.tool.text([self.augmented] if self.augmented else [])
+
+    @property
+    def key(self) -> bytes:
+        """Hash under which the vector is cached."""
+        return hashlib.sha256(self.tool.content_hash + (self.augmented or "").encode()).digest()
+
+
+def indexed(text: ToolText, content_hash: bytes = b"", vector: Scores | None = None) -> IndexedTool:
+    """Make of a tool's text what a search needs to know of it."""
+    words = text.terms()
+    weights = np.fromiter(words.values(), np.float32, len(words))
+    return IndexedTool(text.name, text.group, list(words), weights, content_hash, vector)
 
 
 async def embed(embedder: Embedder, texts: Sequence[ToolText]) -> Scores:
@@ -98,73 +118,140 @@ async def load(db: Database, model_id: str) -> dict[str, Row]:
     """
     async with db.transaction(EVERYONE) as conn:
         cursor = await conn.cursor(binary=True).execute(
-            "SELECT name, group_name, content_hash, terms, weights, enabled, "
+            "SELECT name, group_name, content_hash, terms, weights, enabled, augmented, augmented_hash, "
             "CASE WHEN embedding_model = %s THEN halfvec_send(embedding) END AS vector FROM toolbox",
             (model_id,),
         )
-        rows = await cursor.fetchall()
-    return {row["name"]: _row(row) for row in rows}
+        return {row["name"]: _row(row) for row in await cursor.fetchall()}
 
 
-def _row(row: Mapping[str, bytes]) -> Row:
-    vector = row["vector"]
-    return Row(
-        IndexedTool(
-            str(row["name"]),
-            str(row["group_name"]),
-            str(row["terms"]).split(" ") if row["terms"] else [],
-            np.frombuffer(row["weights"], np.float32),
-            # A header of four bytes, then half precision in network order.
-            None if vector is None else np.frombuffer(vector, ">f2", offset=4).astype(np.float32),
-        ),
-        bytes(row["content_hash"]),
-        bool(row["enabled"]),
+def _row(row: Mapping[str, Any]) -> Row:
+    vector, words = row["vector"], row["terms"]
+    indexed = IndexedTool(
+        row["name"],
+        row["group_name"],
+        words.split(" ") if words else [],
+        np.frombuffer(row["weights"], np.float32),
+        row["content_hash"],
+        # A header of four bytes, then half precision in network order.
+        None if vector is None else np.frombuffer(vector, ">f2", offset=4).astype(np.float32),
     )
+    return Row(indexed, row["enabled"], row["augmented"], row["augmented_hash"])
 
 
-async def store(db: Database, embedder: Embedder, tools: Sequence[Source], progress: Progress | None) -> dict[str, Row]:
-    """Index, embed and write new and changed tools, batch by batch; their `enabled` stays as it is.
+async def store(
+    db: Database,
+    embedder: Embedder,
+    entries: Sequence[Entry],
+    known: Mapping[bytes, Scores],
+    progress: Progress | None,
+) -> dict[str, IndexedTool]:
+    """Index, embed and write new and changed tools, batch by batch; whether they are enabled stays as it is.
 
-    Without the embedding model, words alone find them until the next start.
+    Without the embedding model they are not written, and words alone find them until the next start.
+
+    Args:
+        db: The database.
+        embedder: The embedding model.
+        entries: The tools.
+        known: Vectors that the process has, by the tools' content hashes.
+        progress: Told after each batch.
 
     Raises:
         DatabaseError: The database cannot be reached.
     """
-    if len(tools) >= _WORTH_TELLING:
-        _log.warning("%d tools are new or changed and are indexed once; this takes a while.", len(tools))
-    stored: dict[str, Row] = {}
-    for start in range(0, len(tools), _BATCH):
-        batch = tools[start : start + _BATCH]
-        stored |= await _store_batch(db, embedder, batch)
+    if len(entries) >= _WORTH_TELLING:
+        _log.warning("%d tools are new or changed and are indexed once; this takes a while.", len(entries))
+    stored: dict[str, IndexedTool] = {}
+    for start in range(0, len(entries), _BATCH):
+        batch = entries[start : start + _BATCH]
+        made = await asyncio.to_thread(lambda batch: [indexed(e.text, e.tool.content_hash) for e in batch], batch)
+        try:
+            vectors = await _vectors(db, embedder, batch, known)
+        except EmbeddingError as error:
+            _log.warning("Some tools are found by words alone until the next start: %s", error)
+        else:
+            made = [replace(tool, vector=vector) for tool, vector in zip(made, vectors, strict=True)]
+            await _write(db, embedder.model_id, list(zip(batch, made, strict=True)))
+        stored |= {tool.name: tool for tool in made}
         if progress:
-            progress("indexing tools", start + len(batch), len(tools))
+            progress("indexing tools", start + len(batch), len(entries))
     return stored
 
 
-async def _store_batch(db: Database, embedder: Embedder, tools: Sequence[Source]) -> dict[str, Row]:
-    rows = {tool.name: Row(index(tool), tool.content_hash, enabled=True) for tool in tools}
+async def _vectors(
+    db: Database, embedder: Embedder, entries: Sequence[Entry], known: Mapping[bytes, Scores]
+) -> list[Scores]:
+    """Embed tools, those excepted that the process knows or that were embedded before they went away."""
+    keys = [entry.key for entry in entries]
     async with db.transaction(EVERYONE) as conn:
         cursor = await conn.execute(
             "SELECT hash, embedding::real[] AS vector FROM embedding_cache WHERE model = %s AND hash = ANY(%s)",
-            (embedder.model_id, [tool.content_hash for tool in tools]),
+            (embedder.model_id, keys),
         )
-        known = {bytes(row["hash"]): np.asarray(row["vector"], np.float32) for row in await cursor.fetchall()}
-    missing = [tool for tool in tools if tool.content_hash not in known]
-    try:
-        vectors = await embed(embedder, [tool.text() for tool in missing]) if missing else []
-    except EmbeddingError as error:
-        _log.warning("Tools are found by words alone until the next start: %s", error)
-        return rows
-    known.update(zip((tool.content_hash for tool in missing), vectors, strict=True))
-    rows = {n: replace(r, indexed=replace(r.indexed, vector=known[r.content_hash])) for n, r in rows.items()}
+        vectors = {bytes(row["hash"]): np.asarray(row["vector"], np.float32) for row in await cursor.fetchall()}
+    vectors |= {e.key: known[e.tool.content_hash] for e in entries if not e.augmented and e.tool.content_hash in known}
+    missing = [entry for entry in entries if entry.key not in vectors]
+    if missing:
+        made = await embed(embedder, [entry.text for entry in missing])
+        vectors.update(zip((entry.key for entry in missing), made, strict=True))
+    return [vectors[key] for key in keys]
+
+
+async def _write(db: Database, model_id: str, made: Sequence[tuple[Entry, IndexedTool]]) -> None:
+    columns = (
+        "name, group_name, tags, description, content_hash, terms, weights, embedding, embedding_key, "
+        "embedding_model, augmented, augmented_hash"
+    )
+    values = [
+        (
+            tool.name,
+            tool.group,
+            list(entry.text.tags),
+            clean(entry.text.description),
+            tool.content_hash,
+            " ".join(tool.terms),
+            tool.weights.tobytes(),
+            literal(tool.vector) if tool.vector is not None else None,
+            entry.key,
+            model_id,
+            entry.augmented,
+            entry.augmented_hash,
+        )
+        for entry, tool in made
+    ]
+    update = ", ".join(f"{name} = excluded.{name}" for name in columns.split(", ")[1:])
+    statement = sql.SQL(
+        "INSERT INTO toolbox ({columns}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s::halfvec, %s, %s, %s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET {update}, updated_at = now()"
+    ).format(columns=sql.SQL(columns), update=sql.SQL(update))
     async with db.transaction(EVERYONE) as conn, conn.cursor() as cursor:
-        await cursor.executemany(
-            "INSERT INTO toolbox (name, group_name, tags, description, content_hash, terms, weights, embedding, "
-            "embedding_model) VALUES (%s, %s, %s, %s, %s, %s, %s, %s::real[]::halfvec, %s) "
-            "ON CONFLICT (name) DO UPDATE SET group_name = excluded.group_name, tags = excluded.tags, "
-            "description = excluded.description, content_hash = excluded.content_hash, terms = excluded.terms, "
-            "weights = excluded.weights, embedding = excluded.embedding, embedding_model = excluded.embedding_model, "
-            "updated_at = now()",
-            [_values(tool, rows[tool.name].indexed, embedder.model_id) for tool in tools],
+        await cursor.executemany(statement, values)
+
+
+async def remove(db: Database, names: Collection[str]) -> None:
+    """Take tools out of the catalogue; their vectors are kept, in case they come back.
+
+    Raises:
+        DatabaseError: The database cannot be reached.
+    """
+    if not names:
+        return
+    async with db.transaction(EVERYONE) as conn:
+        await conn.execute(
+            "WITH gone AS (DELETE FROM toolbox WHERE name = ANY(%s) RETURNING *) "
+            "INSERT INTO embedding_cache (user_id, model, hash, embedding) "
+            "SELECT user_id, embedding_model, embedding_key, embedding FROM gone ON CONFLICT DO NOTHING",
+            (list(names),),
         )
-    return rows
+
+
+async def set_enabled(db: Database, name: str, *, enabled: bool) -> bool:
+    """Set a tool aside or take it back; tell whether the catalogue has it.
+
+    Raises:
+        DatabaseError: The database cannot be reached.
+    """
+    async with db.transaction(EVERYONE) as conn:
+        cursor = await conn.execute("UPDATE toolbox SET enabled = %s WHERE name = %s", (enabled, name))
+        return cursor.rowcount == 1

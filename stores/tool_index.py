@@ -4,13 +4,15 @@ A few thousand tools fit in memory, and the choice is made before every model ca
 cost more than the search.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stores.lexical import K1, B
+from stores.text import clean
+from stores.tool_text import requests_of, words
 
 Scores = NDArray[np.float32]
 
@@ -18,6 +20,8 @@ _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
 """Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
 _COVERED = 0.3
 """Share of a request's weight that the best tool covers by its words, at which the words count fully."""
+_PARTS = 2 / 3
+"""Weight of the single requests where a text counts out several, beside the text as a whole."""
 _GROUP = 0.8
 """Weight of a group's mean score in the routed list."""
 _MEAN_COUNTS_FROM = 50
@@ -33,8 +37,38 @@ class IndexedTool:
     terms: Sequence[str]
     weights: Scores
     """A weight for each term."""
+    content_hash: bytes
+    """Tells of which version of the tool this was made."""
     vector: Scores | None = None
     """Embedding of shape (dims,); None until it is made, when words alone find the tool."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is looked for."""
+
+    words: Mapping[str, float]
+    embedding: Scores | None = None
+    """Of shape (dims,) and unit length; None searches by words alone."""
+    parts: Sequence["Request"] = ()
+    """The single requests, where the text counts out several."""
+
+
+async def request(
+    text: str, embed: Callable[[str], Awaitable[Scores]] | None, embedding: Scores | None = None
+) -> Request:
+    """Make a request of a text; what it counts out is embedded one by one.
+
+    Args:
+        text: Any text.
+        embed: Embeds a text; None searches by words alone.
+        embedding: The text's embedding, if it is known.
+    """
+    text = clean(text)
+    if embed and embedding is None:
+        embedding = await embed(text)
+    parts = [Request(words(part), await embed(part) if embed else None) for part in requests_of(text)]
+    return Request(words(text), embedding, parts)
 
 
 class ToolIndex:
@@ -85,14 +119,14 @@ class ToolIndex:
 
     def search(
         self,
-        requests: Sequence[tuple[Mapping[str, float], Scores | None]],
+        requests: Sequence[Request],
         k: int,
         exclude: Collection[str] = (),
     ) -> list[tuple[str, float]]:
         """Return the k tools that fit best, best first.
 
         Args:
-            requests: Words and embedding, shape (dims,), of each text to look for; a tool counts by its best.
+            requests: What is looked for; a tool counts by its best.
             k: How many tools to return at most.
             exclude: Names to leave out.
 
@@ -101,31 +135,34 @@ class ToolIndex:
         """
         if not self.names or not requests or k < 1:
             return []
-        scores = np.max([self.scores(words, embedding) for words, embedding in requests], axis=0)
+        scores = np.max([self.scores(request) for request in requests], axis=0)
         if exclude:
             scores = np.where([name in exclude for name in self.names], np.float32(-1), scores)
         near = np.argpartition(-scores, min(k, len(scores)) - 1)[:k]
         best = near[np.lexsort((near, -scores[near]))]
         return [(self.names[row], round(float(scores[row]), 4)) for row in best if scores[row] > 0]
 
-    def scores(self, words: Mapping[str, float], embedding: Scores | None) -> Scores:
-        """Score every tool for one text, 0 to 1: globally and by way of its group, whichever is better.
+    def scores(self, request: Request) -> Scores:
+        """Score every tool for one request, 0 to 1: globally and by way of its group, whichever is better.
 
         The routed list lifts the tools of a group whose tools fit well on the whole; since a tool keeps its global
         score, being in the wrong group costs it nothing.
         """
-        fused = self._fused(words, embedding)
+        fused = self._fused(request)
+        if request.parts:
+            single = np.max([self._fused(part) for part in request.parts], axis=0)
+            fused = (1 - _PARTS) * fused + _PARTS * single
         sums = np.bincount(self._groups, weights=fused, minlength=len(self._sizes))
         means = np.asarray(sums / self._sizes, np.float32)
         routed = fused + _GROUP * _spread(means)[self._groups]
-        return np.maximum(_share(fused), _share(routed)).astype(np.float32)
+        return np.maximum(_share(fused), _share(routed))
 
-    def _fused(self, words: Mapping[str, float], embedding: Scores | None) -> Scores:
-        lexical, covered = self._lexical(words)
-        if self._matrix is None or embedding is None:
+    def _fused(self, request: Request) -> Scores:
+        lexical, covered = self._lexical(request.words)
+        if self._matrix is None or request.embedding is None:
             return lexical
         dense = lexical.copy()  # what has no vector yet counts by its words
-        dense[self._embedded] = _spread(self._matrix @ embedding)
+        dense[self._embedded] = _spread(self._matrix @ request.embedding)
         share = _LEAST_LEXICAL + _MORE_LEXICAL * min(1.0, covered / _COVERED) if covered else 0.0
         return share * lexical + (1 - share) * dense
 

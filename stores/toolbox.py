@@ -8,43 +8,35 @@ async def find_paper(query: str) -> str: ...
 ```
 """
 
+import asyncio
 import difflib
-import inspect
 import json
-import re
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from linecache import checkcache, getlines
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from langchain_core.tools import BaseTool
-from pydantic import SecretStr
 
 from graph.embeddings import Embedder
 from graph.errors import ToolError
 from graph.settings import Settings, get_settings
-from stores.lexical import terms
-from stores.tool_index import IndexedTool, ToolIndex
-from stores.tool_schema import check_name, fingerprint, make_tool, openai_schema
-from stores.tool_text import ToolText
+from stores import tool_catalogue
+from stores.database import Database
+from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolOptions, origin, same_origin
+from stores.tool_augment import augmented
+from stores.tool_catalogue import Changes, Progress
+from stores.tool_index import IndexedTool, ToolIndex, request
+from stores.tool_schema import check_name
+from stores.units import Query
 
-F = TypeVar("F", bound="Callable[..., Any] | BaseTool")
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
-GROUPS = {
-    "general": "Everything that has no group of its own.",
-    "files": "Read, write, list, move and delete files and folders.",
-    "database": "Query and change databases and tables.",
-    "web": "Search the web and read pages.",
-    "code": "Run code and shell commands, work on source code and repositories.",
-    "communication": "Send and read mail, messages and calendars.",
-    "search": "Find things in stored documents and catalogues.",
-    "papers": "Find, fetch and save scientific papers.",
-    "memory": "Remember, recall and forget facts about the user.",
-    "context": "Look up what this conversation holds: summaries, tool outputs, earlier turns.",
-    "time": "Dates, times and time zones.",
-}
-"""The groups that are known from the start, with what belongs in each."""
+__all__ = ["GROUPS", "RegisteredTool", "ToolHit", "Toolbox", "toolbox"]
+
+F = TypeVar("F", bound=Source)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,179 +50,82 @@ class ToolHit:
     group: str
 
 
-@dataclass(frozen=True, eq=False)
-class RegisteredTool:
-    """A tool with what the toolbox knows about it. The LangChain tool and its schema are made when first needed."""
-
-    name: str
-    source: Callable[..., Any] | BaseTool
-    group: str = "general"
-    tags: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    pinned: bool = False
-    side_effect: bool = True
-    """Whether running it twice differs from running it once; tools that do not say so are taken to have one."""
-    timeout: float | None = None
-    """Longest run in seconds; None: the deployment's setting."""
-    augment: bool = False
-    """Whether a model may rewrite its description for the search."""
-    requires: str | None = None
-    """The setting without which the tool is never offered."""
-
-    @cached_property
-    def tool(self) -> BaseTool:
-        """The LangChain tool that runs.
-
-        Raises:
-            ToolError: No schema can be made of the function's signature.
-        """
-        return self.source if isinstance(self.source, BaseTool) else make_tool(self.source, self.name)
-
-    @cached_property
-    def schema_json(self) -> str:
-        """The function schema that the model sees, as JSON: always the same bytes.
-
-        Raises:
-            ToolError: No schema can be made of the tool.
-        """
-        return openai_schema(self.tool)
-
-    @cached_property
-    def content_hash(self) -> bytes:
-        """Hash of all that the schema and the search text come from."""
-        return fingerprint(self.source, self.name, self.group, self.tags, self.examples, self.augment)
-
-    @property
-    def documented(self) -> bool:
-        """Whether somebody described the tool; else its description is made from its name."""
-        return bool(self.source.description if isinstance(self.source, BaseTool) else inspect.getdoc(self.source))
-
-    def available(self, settings: Settings) -> bool:
-        """Tell whether the setting that the tool requires is there."""
-        value = getattr(settings, self.requires) if self.requires else True
-        return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
-
-    def text(self) -> ToolText:
-        """Return what a search looks at."""
-        function = json.loads(self.schema_json)["function"]
-        return ToolText(self.name, self.tool.description, function["parameters"], self.group, self.tags, self.examples)
-
-
 class Toolbox:
-    """The single list of tools, with their life cycle."""
+    """The single list of tools, with their life cycle. One event loop at a time; registration at any time."""
 
     def __init__(self) -> None:
+        self.groups = dict(GROUPS)
+        """Groups with what belongs in each."""
+        self.notices: dict[str, str] = {}
+        """What is wrong with a tool or a server, by its name; for `ricordo doctor` and `ricordo tools list`."""
+        self.kept_groups: set[str] = set()
+        """Groups whose tools stay in the catalogue although they are not registered: their server is down."""
         self._tools: dict[str, RegisteredTool] = {}
-        self._groups = dict(GROUPS)
+        self._disabled: set[str] = set()
+        self._failed: set[str] = set()
+        self._indexed: dict[str, IndexedTool] = {}
         self._index: ToolIndex | None = None
         self._embedder: Embedder | None = None
 
     @overload
-    def register_tool(self, source: F, /) -> F: ...
+    def register_tool(self, source: F, /, **options: Unpack[ToolOptions]) -> F: ...
     @overload
-    def register_tool(
-        self,
-        source: F,
-        /,
-        *,
-        group: str = ...,
-        tags: Sequence[str] = ...,
-        examples: Sequence[str] = ...,
-        pinned: bool = ...,
-        side_effect: bool = ...,
-        timeout: float | None = ...,
-        augment: bool = ...,
-        requires: str | None = ...,
-    ) -> F: ...
-    @overload
-    def register_tool(
-        self,
-        source: None = None,
-        /,
-        *,
-        group: str = ...,
-        tags: Sequence[str] = ...,
-        examples: Sequence[str] = ...,
-        pinned: bool = ...,
-        side_effect: bool = ...,
-        timeout: float | None = ...,
-        augment: bool = ...,
-        requires: str | None = ...,
-    ) -> Callable[[F], F]: ...
-    def register_tool(
-        self,
-        source: F | None = None,
-        /,
-        *,
-        group: str = "general",
-        tags: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        pinned: bool = False,
-        side_effect: bool = True,
-        timeout: float | None = None,
-        augment: bool = False,
-        requires: str | None = None,
-    ) -> F | Callable[[F], F]:
+    def register_tool(self, source: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+    def register_tool(self, source: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable[[F], F]:
         """Register a function, sync or async, or a LangChain tool; return it as it was.
 
-        Works bare (`@toolbox.register_tool`), with options, and as a plain call on a tool object.
+        Works bare (`@toolbox.register_tool`), with options, and as a plain call on a tool object. A function that is
+        registered again, because its module was reloaded or its notebook cell rerun, takes the place of the old one.
 
         Args:
             source: The function or tool, where this is not used with options as a decorator.
-            group: The domain that the tool belongs to; a new one comes to be by being named.
-            tags: Words that it may be found by.
-            examples: Phrases that a user would say when the tool fits.
-            pinned: Whether the model sees it in every call.
-            side_effect: Whether running it twice differs from running it once.
-            timeout: Longest run in seconds; None: the deployment's setting.
-            augment: Whether a model may rewrite its description for the search.
-            requires: The name of the setting without which the tool is never offered.
+            options: See `ToolOptions`.
 
         Raises:
             ToolError: Another tool has that name, the name is not one that providers take, or no such setting exists.
         """
 
         def register(given: F) -> F:
-            name = given.name if isinstance(given, BaseTool) else given.__name__
-            if requires is not None and requires not in Settings.model_fields:
-                raise ToolError(f"The tool {name!r} requires the setting {requires!r}, and there is no such setting.")
-            self._add(
-                RegisteredTool(
-                    check_name(name),
-                    given,
-                    group,
-                    tuple(tags),
-                    tuple(examples),
-                    pinned,
-                    side_effect,
-                    timeout,
-                    augment,
-                    requires,
-                )
-            )
+            self._add(given, options)
             return given
 
         return register if source is None else register(source)
 
-    def _add(self, tool: RegisteredTool) -> None:
-        other = self._tools.get(tool.name)
-        if other is not None and not _same_origin(other.source, tool.source):
+    def _add(self, source: Source, options: ToolOptions) -> None:
+        name = check_name(source.name if isinstance(source, BaseTool) else getattr(source, "__name__", repr(source)))
+        tool = RegisteredTool(
+            name,
+            source,
+            group=options.get("group", ""),
+            tags=tuple(options.get("tags", ())),
+            examples=tuple(options.get("examples", ())),
+            pinned=options.get("pinned", False),
+            side_effect=options.get("side_effect", True),
+            timeout=options.get("timeout"),
+            augment=options.get("augment", False),
+            requires=options.get("requires"),
+        )
+        if tool.requires is not None and tool.requires not in Settings.model_fields:
+            raise ToolError(f"The tool {name!r} requires the setting {tool.requires!r}, and there is no such setting.")
+        other = self._tools.get(name)
+        if other is not None and not same_origin(other.source, source):
             raise ToolError(
-                f"Two tools are called {tool.name!r}: {_origin(other.source)} and {_origin(tool.source)}. "
-                "Rename one of them."
+                f"Two tools are called {name!r}: {origin(other.source)} and {origin(source)}. Rename one of them."
             )
-        self._tools[tool.name] = tool
-        self._index = None
-        self._groups.setdefault(tool.group, "")
+        self._tools[name] = tool
+        self._forget(name)
+        if tool.group:
+            self.groups.setdefault(tool.group, "")
 
-    def add_group(self, name: str, description: str) -> None:
-        """Describe a group of tools, for the routing of searches."""
-        self._groups[name] = description
+    def _forget(self, name: str) -> None:
+        self._failed.discard(name)
+        self.notices.pop(name, None)
+        self._index = None
 
     def remove(self, name: str) -> None:
         """Take a tool out; nothing happens when there is none of that name."""
         self._tools.pop(name, None)
-        self._index = None
+        self._forget(name)
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -247,14 +142,13 @@ class Toolbox:
         Raises:
             ToolError: There is none; the message is fit for the model and names the closest ones.
         """
-        try:
-            return self._tools[name]
-        except KeyError:
-            close = difflib.get_close_matches(name, self._tools, n=3)
+        if name not in self._tools:
+            close = difflib.get_close_matches(name, set(self._tools) - self._disabled - self._failed, n=3)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise ToolError(
                 f"There is no tool called {name!r}.{hint} Call read_toolbox with what you want to do to find a tool."
-            ) from None
+            )
+        return self._tools[name]
 
     def schema(self, name: str) -> dict[str, Any]:
         """Return the OpenAI function schema of a tool, always the same bytes.
@@ -266,12 +160,29 @@ class Toolbox:
         return schema
 
     def hidden(self, settings: Settings) -> set[str]:
-        """Return the names that are neither offered nor found: their setting is missing."""
-        return {tool.name for tool in self._tools.values() if not tool.available(settings)}
+        """Return the tools that are neither offered nor found: disabled, broken, or without the setting they need."""
+        unavailable = {tool.name for tool in self._tools.values() if tool.requires and not tool.available(settings)}
+        return unavailable | self._disabled | self._failed
+
+    def disabled(self, name: str) -> bool:
+        """Tell whether a tool was set aside."""
+        return name in self._disabled
+
+    async def set_enabled(self, db: Database, name: str, *, enabled: bool) -> None:
+        """Set a tool aside for the whole deployment, or take it back; other processes see it at their next start.
+
+        Raises:
+            ToolError: There is no such tool.
+            DatabaseError: The database cannot be reached.
+        """
+        if not await tool_catalogue.set_enabled(db, name, enabled=enabled):
+            self.get(name)
+            raise ToolError(f"The tool {name!r} is not in the catalogue yet. Run `ricordo tools sync`, then try again.")
+        (self._disabled.discard if enabled else self._disabled.add)(name)
 
     async def search(
         self,
-        query: str | Sequence[str],
+        query: str | Query | Sequence[str | Query],
         k: int,
         exclude: Collection[str] = (),
         *,
@@ -284,48 +195,90 @@ class Toolbox:
             k: How many tools to return at most.
             exclude: Names to leave out.
             settings: Tells which tools are available; None: the process's settings.
-        """
-        texts = [query] if isinstance(query, str) else query
-        index = self._lexical()
-        out = set(exclude) | self.hidden(settings or get_settings())
-        best: dict[str, float] = {}
-        for text in texts:
-            embedding = await self._embedder.query(text) if self._embedder and index.embedded else None
-            for name, score in index.search(terms(text), embedding, k, out):
-                best[name] = max(score, best.get(name, 0.0))
-        ranked = sorted(best.items(), key=lambda pair: -pair[1])[:k]
-        return [ToolHit(n, self._tools[n].tool.description, s, self._tools[n].group) for n, s in ranked]
 
-    def _lexical(self) -> ToolIndex:
+        Raises:
+            EmbeddingError: The embedding model cannot be loaded or reached.
+        """
+        index = self._ready()
+        queries = [query] if isinstance(query, str | Query) else query
+        embed = self._embedder.query if self._embedder and index.embedded else None
+        requests = [
+            await request(q, embed) if isinstance(q, str) else await request(q.text, embed, q.embedding)
+            for q in queries
+        ]
+        out = set(exclude) | self.hidden(settings or get_settings())
+        return [
+            ToolHit(name, self._tools[name].description, score, self._tools[name].group)
+            for name, score in index.search(requests, k, out)
+        ]
+
+    def _ready(self) -> ToolIndex:
+        """Return the index; tools that are new since the last synchronisation are found by words alone."""
         if self._index is None:
-            self._index = ToolIndex([IndexedTool(t.name, t.group, terms(t.text().passage())) for t in self])
+            for name in self._stale():
+                tool = self._tools[name]
+                self._indexed[name] = tool_catalogue.indexed(tool.text(), tool.content_hash)
+            self._index = ToolIndex([self._indexed[tool.name] for tool in self if tool.name not in self._failed])
         return self._index
 
-    async def sync(self, db: Any, embedder: Any) -> None:
-        """Bring the catalogue in the database up to date."""
+    def _stale(self, *, embedded: bool = False) -> set[str]:
+        """Return the tools that are not indexed as they are now (or not embedded), without those that cannot be."""
+        stale = set()
+        for tool in self:
+            known = self._indexed.get(tool.name)
+            if known and known.content_hash == tool.content_hash and (known.vector is not None or not embedded):
+                continue
+            try:
+                tool.schema_json  # noqa: B018 - made here, where it may fail
+            except ToolError as error:
+                _log.warning("%s", error)
+                self._failed.add(tool.name)
+                self.notices[tool.name] = str(error)
+            else:
+                stale.add(tool.name)
+        return stale
+
+    async def sync(
+        self,
+        db: Database,
+        embedder: Embedder,
+        *,
+        model: "BaseChatModel | None" = None,
+        progress: Progress | None = None,
+    ) -> Changes:
+        """Bring the catalogue in the database up to date, by content: only what changed is indexed and embedded again.
+
+        Args:
+            db: The database.
+            embedder: The embedding model.
+            model: Writes about the tools that ask for it (`augment=True`); None: what was written before is used.
+            progress: Told of tools that are being indexed.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
+        """
+        rows = await tool_catalogue.load(db, embedder.model_id)
+        same = self._embedder is not None and self._embedder.model_id == embedder.model_id
+        # Another database was synchronised before: what was embedded for it need not be embedded again.
+        known = {t.content_hash: t.vector for t in self._indexed.values() if same and t.vector is not None}
         self._embedder = embedder
-
-
-def _origin(source: Callable[..., Any] | BaseTool) -> str:
-    if isinstance(source, BaseTool):
-        return f"a {type(source).__name__} ({source.description[:60]!r})"
-    return f"{source.__module__}.{source.__qualname__}"
-
-
-def _same_origin(old: Callable[..., Any] | BaseTool, new: Callable[..., Any] | BaseTool) -> bool:
-    """Tell whether a registration is the same function again: its module was reloaded, or a cell run again."""
-    if old is new:
-        return True
-    if isinstance(old, BaseTool) or isinstance(new, BaseTool) or _origin(old) != _origin(new):
-        return False
-    before, after = (inspect.unwrap(source).__code__ for source in (old, new))
-    if before.co_filename != after.co_filename or before.co_firstlineno == after.co_firstlineno:
-        return "<locals>" not in new.__qualname__ or before.co_filename == after.co_filename
-    checkcache(after.co_filename)  # one file, two places: either it was edited, or it defines the name twice
-    defined = re.findall(
-        rf"^\s*(?:async\s+)?def\s+{re.escape(new.__name__)}\b", "".join(getlines(after.co_filename)), re.MULTILINE
-    )
-    return len(defined) == 1
+        self._indexed = {name: row.indexed for name, row in rows.items()}
+        self._disabled = {name for name, row in rows.items() if not row.enabled}
+        entries = await augmented(list(self), rows, self._stale(embedded=True), model)
+        self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress)
+        kept = {name for name, row in rows.items() if row.indexed.group in self.kept_groups or not row.enabled}
+        gone = rows.keys() - kept - self._tools.keys()
+        await tool_catalogue.remove(db, gone)
+        self._index = None
+        await asyncio.to_thread(self._ready)
+        written = {entry.tool.name for entry in entries}
+        return Changes(
+            added=tuple(sorted(written - rows.keys())),
+            changed=tuple(sorted(written & rows.keys())),
+            removed=tuple(sorted(gone)),
+            unchanged=len(self) - len(written) - len(self._failed),
+            failed={name: self.notices.get(name, "") for name in self._failed},
+        )
 
 
 toolbox = Toolbox()

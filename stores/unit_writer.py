@@ -74,18 +74,19 @@ async def give_places(conn: Connection, table: str, records: Sequence[Record]) -
         return
     # Two that write to a sequence at once would take the same places: one waits for the other's transaction. All take
     # their sequences in the same order, so that no two wait for each other.
-    await conn.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended(%s || current_setting('app.user_id'), first)) "
-        "FROM unnest(%s::bigint[]) AS s(first)",
-        (table, sorted(sequences)),
-    )
-    cursor = await conn.execute(
-        sql.SQL(
-            "SELECT first, (SELECT max(place) FROM {t} WHERE place BETWEEN first AND first + %s) AS last "
-            "FROM unnest(%s::bigint[]) AS s(first)"
-        ).format(t=sql.Identifier(table)),
-        (2**_SEQUENCE_BITS - 1, list(sequences)),
-    )
+    async with conn.pipeline():
+        await conn.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s || current_setting('app.user_id'), first)) "
+            "FROM unnest(%s::bigint[]) AS s(first)",
+            (table, sorted(sequences)),
+        )
+        cursor = await conn.execute(
+            sql.SQL(
+                "SELECT first, (SELECT max(place) FROM {t} WHERE user_id = current_setting('app.user_id') "
+                "AND place BETWEEN first AND first + %s) AS last FROM unnest(%s::bigint[]) AS s(first)"
+            ).format(t=sql.Identifier(table)),
+            (2**_SEQUENCE_BITS - 1, list(sequences)),
+        )
     for row in await cursor.fetchall():
         after = row["first"] if row["last"] is None else row["last"] + 1
         for place, record in enumerate(sequences[row["first"]], after):

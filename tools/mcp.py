@@ -39,7 +39,7 @@ class ServerState:
     tools: tuple[str, ...] = ()
     """The names under which its tools are registered."""
     notice: str = ""
-    """What is wrong with it, or with one of its tools."""
+    """What is wrong with it, and that its tools are left out."""
 
 
 class McpTool(BaseTool):
@@ -88,9 +88,10 @@ async def mcp_tools(settings: Settings, toolbox: Toolbox) -> AsyncIterator[list[
     outer = [tool for tool in toolbox if isinstance(tool.source, McpTool)]  # this process has opened them before
     for tool in outer:
         toolbox.remove(tool.name)
+    states: list[ServerState] = []
     try:
         found = dict(zip(servers, await asyncio.gather(*map(_tools_of, servers.values())), strict=True))
-        states = [
+        states += [
             _join(toolbox, name, entry, servers[name], found[name])
             if name in servers
             else ServerState(name, entry.transport, "disabled")
@@ -98,9 +99,14 @@ async def mcp_tools(settings: Settings, toolbox: Toolbox) -> AsyncIterator[list[
         ]
         for state in states:
             if state.notice:
+                toolbox.notices[state.group] = state.notice
                 _log.warning("%s", state.notice)
         yield states
     finally:
+        for state in states:
+            toolbox.notices.pop(state.group, None)
+            toolbox.kept_groups.discard(state.group)
+            toolbox.groups.pop(state.group, None)
         for tool in toolbox:
             if isinstance(tool.source, McpTool) and servers.get(tool.source.server.name) is tool.source.server:
                 toolbox.remove(tool.name)
@@ -127,13 +133,15 @@ async def _tools_of(server: McpServer) -> list[BaseTool] | RicordoError:
 def _join(
     toolbox: Toolbox, name: str, entry: Server, server: McpServer, found: Sequence[BaseTool] | RicordoError
 ) -> ServerState:
-    if isinstance(found, RicordoError):
-        said = str(found)
-        notice = said if isinstance(found, ToolError) else f"The MCP server '{name}' cannot be used: {said}."
-        return ServerState(name, entry.transport, "down", notice=f"{notice} Its tools are left out.")
     group = _free(clean(name), {*GROUPS, *(tool.group for tool in toolbox)}, "mcp")
-    toolbox.add_group(group, bounded(server.about, _ABOUT))
-    joined, faults = [], []
+    if isinstance(found, RicordoError):
+        notice = str(found)
+        if not isinstance(found, ToolError):
+            notice = f"The MCP server '{name}' cannot be used: {notice}."
+        toolbox.kept_groups.add(group)
+        return ServerState(name, entry.transport, "down", group, notice=f"{notice} Its tools are left out.")
+    toolbox.groups[group] = bounded(server.about, _ABOUT)
+    joined = []
     for tool in found:
         called = _free(_fit(tool.name), {other.name for other in toolbox}, _fit(name))
         made = McpTool(
@@ -144,15 +152,9 @@ def _join(
             server=server,
             called_there=tool.name,
         )
-        try:
-            toolbox.register_tool(made, group=group, side_effect=True)
-            toolbox.schema(called)
-        except ToolError as error:
-            toolbox.remove(called)
-            faults.append(str(error))
-        else:
-            joined.append(called)
-    return ServerState(name, entry.transport, "up", group, tuple(joined), " ".join(faults))
+        toolbox.register_tool(made, group=group, side_effect=True)
+        joined.append(called)
+    return ServerState(name, entry.transport, "up", group, tuple(joined))
 
 
 def _fit(name: str) -> str:

@@ -62,7 +62,7 @@ class Server(BaseModel):
         """How to speak to it; where the file is silent, an address that ends in `/sse` tells."""
         if self.command is not None:
             return "stdio"
-        return self.kind or ("sse" if urlsplit(self.url or "").path.rstrip("/").endswith("/sse") else "streamable_http")  # type: ignore[return-value]  # stdio has been ruled out with the command
+        return self.kind or ("sse" if urlsplit(self.url or "").path.rstrip("/").endswith("/sse") else "streamable_http")
 
     @property
     def place(self) -> str:

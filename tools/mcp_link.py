@@ -39,6 +39,8 @@ class Link:
         """The end of what the program wrote to its standard error."""
         self._server = server
         self._pending = 0
+        self._sent = 0
+        """Calls and signs of life that were sent or asked for."""
         self._doubtful = False
         self.task = asyncio.create_task(self._hold(), name=f"mcp {name}")
 
@@ -60,13 +62,19 @@ class Link:
         from mcp import McpError  # noqa: PLC0415 - the same
 
         calling = asyncio.ensure_future(self.session.call_tool(tool, arguments))
+        alone = self._pending == 0
         self._pending += 1
+        self._sent += 1
+        mine = self._sent
         try:
             await asyncio.wait({calling, self.task}, return_when=asyncio.FIRST_COMPLETED)
             if calling.done():
                 return calling.result()
-            raise self.ended
-        except (ClosedResourceError, BrokenResourceError, ConnectError) as error:
+            ended = self.ended
+            if isinstance(ended, ConnectError) and alone and self._sent == mine:
+                raise NotDeliveredError from ended  # it was this call that found the door shut, and nothing else
+            raise ended
+        except (ClosedResourceError, BrokenResourceError) as error:
             raise NotDeliveredError from error
         except McpError as error:
             if code_of(error) == TERMINATED:
@@ -88,6 +96,7 @@ class Link:
     async def _answers(self) -> bool:
         from mcp import McpError  # noqa: PLC0415 - as above
 
+        self._sent += 1
         try:
             async with asyncio.timeout(_HEARTBEAT):
                 await self.session.send_ping()

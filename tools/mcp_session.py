@@ -125,9 +125,8 @@ class McpServer:
         link = Link(self.name, server)
         self._tasks.add(link.task)
         link.task.add_done_callback(self._forget)
-        done, _ = await asyncio.wait(
-            {link.task, link.ready}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
-        )
+        waiting: set[asyncio.Future[Any]] = {link.task, link.ready}
+        done, _ = await asyncio.wait(waiting, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
         if link.ready in done:
             self.about = self._hide(link.ready.result())
             return link

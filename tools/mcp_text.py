@@ -29,8 +29,8 @@ def _part(block: "ContentBlock") -> str:
         about = f", {block.description}" if block.description else ""
         return f"[resource {block.name}: {block.uri}{about}]"
     if block.type == "resource":
-        text = getattr(block.resource, "text", None)
-        return str(text) if text is not None else _unseen(block.resource.mimeType or "binary", block.resource.blob)
+        inner = block.resource
+        return _unseen(inner.mimeType or "binary", inner.blob) if hasattr(inner, "blob") else inner.text
     return _unseen(block.mimeType, block.data)
 
 
@@ -61,10 +61,10 @@ def reason_of(error: BaseException, server: Server) -> str:
         return f"{server.place} answers HTTP {status}{', so check its headers' if status in _REFUSED else ''}"
     if isinstance(error, TransportError):
         return f"{server.place} cannot be reached"
-    if isinstance(error, FileNotFoundError):
-        return f"there is no program {server.place}" if server.cwd is None else f"no program {server.place} or no 'cwd'"
     if isinstance(error, OSError):
-        return f"{server.place}: {error.strerror or type(error).__name__}"
+        missing = isinstance(error, FileNotFoundError) and server.cwd is None
+        said = error.strerror or type(error).__name__
+        return f"there is no program {server.place}" if missing else f"{server.place}: {said}"
     if code_of(error) == TERMINATED:
         return f"{server.place} answers HTTP 404, so check its url"
     if code_of(error) == CLOSED:

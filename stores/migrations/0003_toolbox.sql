@@ -2,7 +2,7 @@
 --
 -- The search itself runs in the process (`stores/tool_index.py`): a few thousand tools fit in memory, and the choice is
 -- made before every model call. `content_hash` tells whether a row still stands for the tool; `terms` and `weights` are
--- its words, `embedding` its vector, `augmented` what a model wrote about it from the source that `augmented_hash` names.
+-- its words, `embedding` its vector (kept in `embedding_cache` under `embedding_key` when the tool goes), `augmented` what a model wrote about it from the source that `augmented_hash` names.
 -- What an administrator set aside (`enabled`) outlives every change of the tool.
 
 CREATE TABLE toolbox (
@@ -15,6 +15,7 @@ CREATE TABLE toolbox (
     terms text NOT NULL,
     weights bytea NOT NULL,
     embedding halfvec NOT NULL,
+    embedding_key bytea NOT NULL,
     embedding_model text NOT NULL,
     augmented text,
     augmented_hash bytea,

@@ -65,5 +65,5 @@ def test_long_arguments_are_cut_and_terminal_codes_taken_out() -> None:
 @pytest.mark.parametrize(("percent", "filled"), [(0, 0), (50, 12), (100, 24), (130, 24)])
 def test_the_gauge_shows_the_fill(percent: float, filled: int) -> None:
     drawn = gauge({"percent": percent, "tokens": 1234, "window": 32000}).plain
-    assert (drawn.count("▰"), drawn.count("▱")) == (filled, 24 - filled)
+    assert (drawn.count("█"), drawn.count("░")) == (filled, 24 - filled)
     assert drawn.endswith(f"{percent} %  1,234 of 32,000 tokens")

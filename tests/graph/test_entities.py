@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,3 +41,70 @@ def test_of_a_long_sentence_what_stands_around_the_name_is_kept() -> None:
 def test_any_text_can_be_looked_through(text: str) -> None:
     for entity in entities_in(text):
         assert entity.name in text
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "alias"),
+    [
+        ("We read about MemGPT (Memory GPT) today.", "MemGPT", "Memory GPT"),
+        ("It uses Retrieval Augmented Generation (RAG) a lot.", "Retrieval Augmented Generation", "RAG"),
+        (
+            "The protocol MCP (Model Context Protocol) is young.",
+            "MCP",
+            "Model Context Protocol",
+        ),
+        ("Robert, aka Bob, called.", "Robert", "Bob"),
+        ("Robert Miles (also known as Bob Miles) called.", "Robert Miles", "Bob Miles"),
+        ("Ho visto Roberto detto Bobo ieri.", "Roberto", "Bobo"),
+        ("Anna Bianchi, detta Nina, è qui.", "Anna Bianchi", "Nina"),
+        ("Die Stadt Konstantinopel, auch bekannt als Byzanz, fiel.", "Stadt Konstantinopel", "Byzanz"),
+        ("We ask Robert, a.k.a. Bob, about it.", "Robert", "Bob"),
+        ("MCP stands for Model Context Protocol.", "MCP", "Model Context Protocol"),
+        ('The ship "Fulmar", aka "Grey Lady", sails.', "Fulmar", "Grey Lady"),
+    ],
+)
+def test_a_second_name_belongs_to_the_first_where_it_is_said_so(text: str, name: str, alias: str) -> None:
+    [entity] = [entity for entity in entities_in(text) if entity.aliases]
+    assert (entity.name, entity.aliases) == (name, (alias,))
+    assert alias not in [each.name for each in entities_in(text)]
+    assert name in entity.mention
+    assert alias in entity.mention
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna Rossi (Milan) met Carla Verdi (Rome).",
+        "We read MemGPT (Berkeley) and MemGPT (2023).",
+        "Anna Rossi and Bob Miles met. Known facts: none.",
+        "The Institute (Tarnfeld University) is old.",
+        "I am called Anna. Alias names are bad.",
+        "Rome (Ro) and Georgia (Geo).",
+    ],
+)
+def test_what_stands_in_brackets_is_no_second_name_by_itself(text: str) -> None:
+    assert [entity.aliases for entity in entities_in(text) if entity.aliases] == []
+
+
+def test_names_that_a_later_sentence_joins_come_with_the_first_mention() -> None:
+    [entity, *_] = entities_in("MemGPT is good.", "Yes: MemGPT (Memory GPT) is.")
+    assert (entity.name, entity.mention, entity.aliases) == ("MemGPT", "MemGPT is good.", ("Memory GPT",))
+    assert not entity.answered
+
+
+def test_it_is_told_who_spoke_of_a_thing() -> None:
+    found = entities_in("I like MemGPT.", "So does Prospero Quill today, as MemGPT is good.")
+    assert {entity.name: entity.answered for entity in found} == {"MemGPT": False, "Prospero Quill": True}
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "A. " * 3000, "Aa " * 3000, "Aa (" * 2000, "Aa aka " * 2000, "A&" * 5000])
+def test_long_odd_texts_take_no_time(text: str) -> None:
+    began = time.perf_counter()
+    entities_in(text)
+    assert time.perf_counter() - began < 2
+
+
+@given(st.text("AaBb ().,akRAG’&-\n", max_size=200))
+def test_second_names_too_stand_in_the_text(text: str) -> None:
+    for entity in entities_in(text):
+        assert all(name in text for name in (entity.name, *entity.aliases))

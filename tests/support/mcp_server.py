@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server.fastmcp import FastMCP
@@ -62,10 +61,7 @@ def make_server(name: str = "Weather desk", **options: Any) -> FastMCP:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--broken"]:
         sys.exit(f"desk: the key {os.environ['DESK_API_KEY']} is not valid")
-    if sys.argv[1:2] == ["--silent"]:
-        Path(sys.argv[2]).write_text(str(os.getpid()))
-        sys.stdin.read()
-    elif sys.argv[1:2] == ["--http"]:
+    if sys.argv[1:2] == ["--http"]:
         make_server(port=int(sys.argv[2])).run("streamable-http")
     else:
         make_server().run()

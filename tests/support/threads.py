@@ -11,9 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessag
 from graph import tokens
 
 _ENGLISH = "the harbour log of day barge gull parcel keeper light tide storm paper memory agent tool window plan cost"
-_ITALIAN = (
-    "il porto della giornata nave gabbiano pacco guardiano faro marea tempesta articolo memoria perché città"
-)
+_ITALIAN = "il porto della giornata nave gabbiano pacco guardiano faro marea tempesta articolo memoria perché città"
 _CHINESE = "港口日志今天有三艘驳船两只海鸥和一个包裹给灯塔看守人潮水很好暴风雨。"
 _ARABIC = "سجل الميناء اليوم سفينة نورس طرد حارس المنارة المد عاصفة"
 _EMOJI = "👩\u200d👩\u200d👧 🇮🇹 e\u0301 ﷽ 🌊 ⚓️ "

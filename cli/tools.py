@@ -1,0 +1,282 @@
+"""`ricordo tools`: the tools that the agent can be offered."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import options, output
+
+if TYPE_CHECKING:
+    from graph.settings import Settings
+    from stores.manager import MemoryManager
+    from stores.toolbox import RegisteredTool, Toolbox
+    from tools.mcp import ServerState
+
+app = typer.Typer(help="The tools that the agent can be offered.")
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool's name, as in the list.")]
+_SHOWN = 160
+"""Characters of a description in a list."""
+
+
+class _Parts:
+    """What these commands look at."""
+
+    def __init__(
+        self, settings: "Settings", memory: "MemoryManager", toolbox: "Toolbox", servers: "list[ServerState]"
+    ) -> None:
+        self.settings = settings
+        self.memory = memory
+        self.toolbox = toolbox
+        self.servers = servers
+
+    def describe(self, tool: "RegisteredTool", hidden: set[str]) -> dict[str, Any]:
+        """Return what the list tells of a tool."""
+        why = ""
+        if tool.name in hidden:
+            if self.toolbox.disabled(tool.name):
+                why = "disabled"
+            else:
+                why = f"needs {_variable(tool.requires)}" if tool.requires else "cannot be used"
+        notes = [self.toolbox.notices.get(tool.name), None if tool.documented else "no docstring"]
+        return {
+            "name": tool.name,
+            "group": tool.group,
+            "tags": list(tool.tags),
+            "pinned": tool.pinned,
+            "side_effect": tool.side_effect,
+            "requires": _variable(tool.requires) if tool.requires else None,
+            "hidden": why or None,
+            "notes": [note for note in notes if note],
+        }
+
+
+@asynccontextmanager
+async def _open(*, synced: bool = True) -> "AsyncIterator[_Parts]":
+    """Open the toolbox as the agent has it: shipped tools, the user's own, and those of MCP servers."""
+    import asyncio
+
+    import tools  # noqa: F401 - registers the shipped tools
+    from cli.progress import progress
+    from cli.stores import open_memory
+    from graph.settings import get_settings
+    from stores.toolbox import toolbox
+    from tools.mcp import mcp_tools
+    from tools.own import load_own_tools
+
+    settings = get_settings()
+    await asyncio.to_thread(load_own_tools, settings.tools)
+    async with open_memory(None) as memory, mcp_tools(settings, toolbox) as servers:
+        if synced:
+            with progress() as advance:
+                await toolbox.sync(memory.db, memory.embedder, progress=advance)
+        yield _Parts(settings, memory, toolbox, servers)
+
+
+@app.callback()
+def _group() -> None:
+    """Look after the tools; docs/mcp.md tells how tools of your own and of MCP servers join."""
+
+
+@app.command("list")
+def list_tools(
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="This group alone.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """List all tools: name, group, tags, whether pinned, whether a call has an effect, and why a tool is hidden.
+
+    \b
+    Examples:
+      ricordo tools list
+      ricordo tools list --group web
+      ricordo tools list --json | jq -r '.tools[] | select(.hidden) | .name'
+    """
+    output.stdout()
+
+    async def show() -> None:
+        from cli.tables import write_table
+
+        async with _open() as parts:
+            hidden = parts.toolbox.hidden(parts.settings)
+            found = [parts.describe(tool, hidden) for tool in parts.toolbox if group is None or tool.group == group]
+            servers = [vars(state) for state in parts.servers]
+        if as_json:
+            output.write_json({"tools": found, "mcp_servers": servers})
+            return
+        write_table(
+            ["name", "group", "tags", "pinned", "effect", "hidden", "notes"],
+            [
+                (
+                    tool["name"],
+                    tool["group"],
+                    ", ".join(tool["tags"]),
+                    "pinned" if tool["pinned"] else "",
+                    "effect" if tool["side_effect"] else "",
+                    tool["hidden"],
+                    "; ".join(tool["notes"]),
+                )
+                for tool in found
+            ],
+        )
+        if not found:
+            output.note("There are no such tools: ricordo tools list shows all, with their groups.")
+
+    output.run(show, as_json=as_json)
+
+
+@app.command("show")
+def show_tool(name: _Name, as_json: options.Json = False) -> None:
+    """Show a tool as the model sees it, and what else is known of it.
+
+    \b
+    Examples:
+      ricordo tools show get_current_time
+      ricordo tools show get_current_time --json | jq .schema
+    """
+    output.stdout()
+
+    async def show() -> None:
+        import json
+
+        async with _open() as parts:
+            tool = parts.toolbox.get(output.as_text(name))
+            known = parts.describe(tool, parts.toolbox.hidden(parts.settings))
+            known |= {"description": tool.description, "examples": list(tool.examples), "timeout": tool.timeout}
+            known["schema"] = parts.toolbox.schema(tool.name)
+        if as_json:
+            output.write_json(known)
+            return
+        schema = json.dumps(known.pop("schema")["function"]["parameters"], ensure_ascii=False, indent=2)
+        flat = {key: _words(value) for key, value in known.items() if key not in {"description", "examples"}}
+        lines = [f"{key:<12} {value}" for key, value in flat.items() if value]
+        lines += ["", known["description"], "", "parameters", schema]
+        if known["examples"]:
+            lines += ["", "examples", *(f"  {example}" for example in known["examples"])]
+        output.write(output.plain("\n".join(lines)) + "\n")
+
+    output.run(show, as_json=as_json)
+
+
+@app.command("search")
+def search_tools(
+    query: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many tools to show.")] = 5,
+    as_json: options.Json = False,
+) -> None:
+    """Find tools by what is to be done, as the agent does before it asks the model.
+
+    \b
+    Examples:
+      ricordo tools search "get the paper MemGPT"
+      ricordo tools search "che ore sono" -k 1 --json
+    """
+    output.stdout()
+
+    async def search() -> None:
+        from cli.tables import write_table
+        from graph.errors import InputError
+        from stores.text import clean
+
+        wanted = clean(output.as_text(query)).strip()
+        if not wanted:
+            raise InputError("The text is empty: say what is to be done.")
+        async with _open() as parts:
+            hits = await parts.toolbox.search(wanted, k, settings=parts.settings)
+        if as_json:
+            output.write_json({"query": wanted, "tools": [vars(hit) for hit in hits]})
+        elif hits:
+            write_table(
+                ["score", "name", "group", "description"],
+                [(f"{hit.score:.2f}", hit.name, hit.group, hit.description[:_SHOWN]) for hit in hits],
+            )
+        else:
+            output.note("No tool fits. Say it in other words; ricordo tools list shows all.")
+
+    output.run(search, as_json=as_json)
+
+
+@app.command("sync")
+def sync_tools(as_json: options.Json = False) -> None:
+    """Bring the catalogue up to date: index and embed what is new or changed, remove what is gone.
+
+    The agent does the same at every start; here you see the counts, and which tools cannot be used.
+
+    \b
+    Examples:
+      ricordo tools sync
+    """
+    output.stdout()
+
+    async def sync() -> None:
+        from cli.progress import progress
+
+        async with _open(synced=False) as parts:
+            with progress() as advance:
+                changes = await parts.toolbox.sync(parts.memory.db, parts.memory.embedder, progress=advance)
+        counts = {
+            "added": len(changes.added),
+            "changed": len(changes.changed),
+            "removed": len(changes.removed),
+            "unchanged": changes.unchanged,
+        }
+        failed = dict(changes.failed or {})
+        if as_json:
+            output.write_json(counts | {"failed": failed})
+            return
+        output.write("".join(f"{what}\t{count}\n" for what, count in counts.items()))
+        for name, why in failed.items():
+            output.note(f"{output.plain(name)}: {output.plain(why)}")
+
+    output.run(sync, as_json=as_json)
+
+
+@app.command("disable")
+def disable_tool(name: _Name) -> None:
+    """Set a tool aside: it is neither offered nor found, by anyone, until it is enabled again.
+
+    Agents that are running see it at their next start.
+
+    \b
+    Examples:
+      ricordo tools disable search_tavily
+    """
+    _set_enabled(name, enabled=False)
+
+
+@app.command("enable")
+def enable_tool(name: _Name) -> None:
+    """Take a tool back that was disabled.
+
+    \b
+    Examples:
+      ricordo tools enable search_tavily
+    """
+    _set_enabled(name, enabled=True)
+
+
+def _set_enabled(name: str, *, enabled: bool) -> None:
+    async def change() -> None:
+        wanted = output.as_text(name)
+        async with _open() as parts:
+            await parts.toolbox.set_enabled(parts.memory.db, wanted, enabled=enabled)
+        output.note(f"{output.plain(wanted)} is {'enabled' if enabled else 'disabled'}; agents see it when they start")
+
+    output.run(change)
+
+
+def _variable(setting: str) -> str:
+    """Return the environment variable of a setting."""
+    from pydantic import AliasChoices
+
+    from graph.settings import Settings
+
+    alias = Settings.model_fields[setting].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"RICORDO_{setting.upper()}"
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return "; ".join(value) if isinstance(value, list) else str(value or "")

@@ -1,0 +1,224 @@
+"""Recall of the toolbox: which of the tools that a task needs are among the first k.
+
+The tools are those of a file, or those that are registered; they are indexed in memory, and nothing is stored.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evals.metrics import Latency, mean, ndcg, percent, perfect, recall
+from graph import tokens
+from graph.embeddings import Embedder
+from graph.errors import InputError
+from stores.text import clean
+from stores.tool_catalogue import embed, indexed
+from stores.tool_index import ToolIndex, request
+from stores.tool_schema import bounded
+from stores.tool_text import ToolText
+from stores.toolbox import Toolbox
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done (`indexing`, `asking`), how many are through, and how many there are."""
+
+_CUTS = (1, 3, 5, 10)
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Task:
+    """A request with the tools that it needs."""
+
+    task: str
+    needs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A task of which not all tools were among the first k."""
+
+    task: str
+    missing: tuple[str, ...]
+    found: tuple[str, ...]
+    """What came instead: the first k."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, in per cent; how long it took, in milliseconds; what it costs, in tokens."""
+
+    embeddings: str
+    tools: int
+    tasks: int
+    k: int
+    recall: dict[str, float]
+    """By cut: 1, 3, 5, 10 and k."""
+    perfect: dict[str, float]
+    """Tasks of which all tools are among the first, by cut."""
+    ndcg: float
+    """Of the first k."""
+    search_ms: Latency
+    """Beside the embedding."""
+    embedding_ms: Latency
+    tokens_offered: float
+    """Of the first k tools' schemas, on average."""
+    tokens_all: int
+    """Of the schemas of all tools."""
+    misses: tuple[Miss, ...] = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+
+def _lines(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Read a JSONL file.
+
+    Raises:
+        InputError: The file cannot be read, a line is no JSON object, or lacks one of the keys.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}. Give a JSONL file in UTF-8.") from error
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number} is no JSON: {error}.") from error
+        if not isinstance(item, dict) or not all(key in item for key in keys):
+            raise InputError(f"{path}, line {number} must be an object with {', '.join(keys)}.")
+        found.append(item)
+    if not found:
+        raise InputError(f"{path} is empty. Give a JSONL file with {', '.join(keys)} in each line.")
+    return found
+
+
+def read_tools(path: Path) -> list[ToolText]:
+    """Read tools: `name`, `description`, `parameters` (JSON schema), and if there are any `group`, `tags`, `examples`.
+
+    Raises:
+        InputError: The file cannot be read or is not of that form, or a name comes twice.
+    """
+    found: dict[str, ToolText] = {}
+    for item in _lines(path, ["name", "description"]):
+        name = str(item["name"])
+        if name in found:
+            raise InputError(f"{path} has two tools called {name!r}. Names tell tools apart: rename one.")
+        parameters = item.get("parameters")
+        found[name] = ToolText(
+            name,
+            str(item["description"] or ""),
+            parameters if isinstance(parameters, Mapping) else {},
+            str(item.get("group") or ""),
+            tuple(map(str, item.get("tags") or ())),
+            tuple(map(str, item.get("examples") or ())),
+        )
+    return list(found.values())
+
+
+def read_tasks(path: Path) -> list[Task]:
+    """Read requests: `task` and `ground_truth_tools`, the names of the tools that it needs.
+
+    Raises:
+        InputError: The file cannot be read or is not of that form.
+    """
+    tasks = []
+    for item in _lines(path, ["task", "ground_truth_tools"]):
+        needs = item["ground_truth_tools"]
+        if not isinstance(needs, list):
+            raise InputError(f"{path}: ground_truth_tools must be a list of names.")
+        tasks.append(Task(clean(str(item["task"])), frozenset(map(str, needs))))
+    return tasks
+
+
+async def evaluate_tools(
+    tools: Path | Sequence[ToolText] | Toolbox,
+    queries: Path | Sequence[Task],
+    k: int = 5,
+    *,
+    embedder: Embedder | None,
+    progress: Progress | None = None,
+) -> Report:
+    """Search for each task among the tools, and compare with what it needs.
+
+    Args:
+        tools: A JSONL file (see `read_tools`), tools, or the toolbox with what is registered in it.
+        queries: A JSONL file (see `read_tasks`), or tasks.
+        k: How many tools count.
+        embedder: The embedding model; None searches by words alone.
+        progress: Told how far it is.
+
+    Raises:
+        InputError: A file cannot be read, or a task needs a tool that is not there.
+        EmbeddingError: The model cannot be loaded or reached.
+    """
+    texts = _texts(tools)
+    tasks = read_tasks(queries) if isinstance(queries, Path) else list(queries)
+    names = {text.name for text in texts}
+    unknown = sorted({name for task in tasks for name in task.needs} - names)
+    if unknown:
+        raise InputError(f"Tasks need tools that are not there: {', '.join(unknown[:5])}. Add them, or mend the names.")
+    tell = progress or (lambda *_: None)
+    index = await _index(texts, embedder, tell)
+    costs = {text.name: tokens.count(_schema(text)) for text in texts}
+    rankings: list[list[str]] = []
+    searching, embedding = [], []
+    for number, task in enumerate(tasks, 1):
+        began = time.perf_counter()
+        wanted = await request(task.task, embedder.query if embedder else None)
+        embedded = time.perf_counter()
+        ranked = [name for name, _ in index.search([wanted], max(k, *_CUTS))]
+        embedding.append(embedded - began)
+        searching.append(time.perf_counter() - embedded)
+        rankings.append(ranked)
+        tell("asking", number, len(tasks))
+        await asyncio.sleep(0)
+    pairs = list(zip(rankings, tasks, strict=True))
+    cuts = sorted({*_CUTS, k})
+    return Report(
+        embeddings=embedder.model_id if embedder else "none",
+        tools=len(texts),
+        tasks=len(tasks),
+        k=k,
+        recall={str(cut): percent([recall(ranked, task.needs, cut) for ranked, task in pairs]) for cut in cuts},
+        perfect={str(cut): percent([perfect(ranked, task.needs, cut) for ranked, task in pairs]) for cut in cuts},
+        ndcg=percent([ndcg(ranked, task.needs, k) for ranked, task in pairs]),
+        search_ms=Latency.of(searching),
+        embedding_ms=Latency.of(embedding),
+        tokens_offered=round(mean([sum(costs[name] for name in ranked[:k]) for ranked in rankings]), 1),
+        tokens_all=sum(costs.values()),
+        misses=tuple(
+            Miss(task.task, tuple(sorted(task.needs - set(ranked[:k]))), tuple(ranked[:k]))
+            for ranked, task in pairs
+            if not task.needs <= set(ranked[:k])
+        ),
+    )
+
+
+def _texts(tools: Path | Sequence[ToolText] | Toolbox) -> list[ToolText]:
+    if isinstance(tools, Path):
+        return read_tools(tools)
+    return [tool.text() for tool in tools] if isinstance(tools, Toolbox) else list(tools)
+
+
+async def _index(texts: Sequence[ToolText], embedder: Embedder | None, tell: Progress) -> ToolIndex:
+    made = []
+    for start in range(0, len(texts), _BATCH):
+        batch = texts[start : start + _BATCH]
+        vectors = await embed(embedder, batch) if embedder else [None] * len(batch)
+        made += [indexed(text, vector=vector) for text, vector in zip(batch, vectors, strict=True)]
+        tell("indexing", start + len(batch), len(texts))
+    return ToolIndex(made)
+
+
+def _schema(text: ToolText) -> str:
+    function = {"name": text.name, "description": bounded(text.description), "parameters": text.parameters}
+    return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
