@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from cli.tool_checks import check_mcp
 from graph.embeddings import Embedder, open_embedder
 from graph.errors import ConfigurationError, RicordoError
 from graph.settings import Settings, get_settings
@@ -57,6 +58,7 @@ def run_checks() -> dict[str, "asyncio.Task[Check]"]:
             "chat model": lambda: _chat_model(settings),
             "arXiv": lambda: _arxiv(settings),
             "Tavily": lambda: _tavily(settings),
+            **({"MCP": lambda: check_mcp(settings)} if settings.mcp_file else {}),
         }
     found["Studio"] = _studio
     return {name: asyncio.ensure_future(_safely(name, check)) for name, check in found.items()}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import options, output
-from cli.stores import open_memory
+from cli.stores import chosen_embedder, open_memory
 
 if TYPE_CHECKING:
-    from evals.memory import Report
+    from evals import memory, tools
 
 app = typer.Typer(help="How well memory and the toolbox find what they should.")
 
@@ -56,7 +56,72 @@ def eval_memory(
     output.run(work, as_json=as_json)
 
 
-def _memory_report(report: "Report") -> str:
+@app.command("tools")
+def eval_tools(
+    tools: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: name, description, parameters, group, tags.")],
+    queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: task, ground_truth_tools.")],
+    k: _Depth = 5,
+    as_json: options.Json = False,
+) -> None:
+    """Search for the tools of each task, and see which are found; what was missed is listed with what came instead.
+
+    \b
+    Examples:
+      ricordo eval tools --tools tools.jsonl --queries queries.jsonl
+      ricordo eval tools --tools tools.jsonl --queries queries.jsonl -k 10 --json | jq .recall
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress
+        from evals.tools import evaluate_tools
+        from graph.settings import get_settings
+
+        with progress() as advance:
+            report = await evaluate_tools(tools, queries, k, embedder=chosen_embedder(get_settings()), progress=advance)
+        if as_json:
+            output.write_json(report.as_dict())
+        else:
+            output.write(_tools_report(report))
+
+    output.run(work, as_json=as_json)
+
+
+_SHOWN = 20
+"""Misses that are shown to people; --json lists all."""
+
+
+def _tools_report(report: "tools.Report") -> str:
+    cuts = list(report.recall)
+    lines = [f"{'':<24}" + "".join(f"{'@' + cut:>9}" for cut in cuts)]
+    lines += [
+        f"{name:<24}" + "".join(f"{found[cut]:>9.1f}" for cut in cuts)
+        for name, found in (("recall", report.recall), ("all of a task's tools", report.perfect))
+    ]
+    share = 100 * report.tokens_offered / max(report.tokens_all, 1)
+    lines += [
+        f"nDCG@{report.k}: {report.ndcg:.1f}",
+        f"tokens offered: {report.tokens_offered:,.0f} of {report.tokens_all:,} ({share:.2f} %)",
+        *_latency(report),
+        f"{report.tools} tools, {report.tasks} tasks, {report.embeddings}",
+    ]
+    if report.unknown:
+        lines.append(f"not among the tools, so never found: {', '.join(report.unknown)}")
+    for miss in report.misses[:_SHOWN]:
+        lines.append(f"missed {', '.join(miss.missing)} for: {miss.task}\n  came instead: {', '.join(miss.found)}")
+    if len(report.misses) > _SHOWN:
+        lines.append(f"… and {len(report.misses) - _SHOWN} more misses; --json lists all")
+    return output.plain("\n".join(lines)) + "\n"
+
+
+def _latency(report: "memory.Report | tools.Report") -> list[str]:
+    return [
+        f"{name} p50 {spread.p50:.1f} ms, p95 {spread.p95:.1f} ms"
+        for name, spread in (("search", report.search_ms), ("embedding", report.embedding_ms))
+    ]
+
+
+def _memory_report(report: "memory.Report") -> str:
     cuts = list(report.recall)
     rows = [("all", report.queries, report.recall)]
     rows += [(name, part["queries"], part["recall"]) for name, part in report.by_category.items()]
@@ -64,8 +129,7 @@ def _memory_report(report: "Report") -> str:
     lines += [f"{name:<24}{count:>10}" + "".join(f"{found[cut]:>11.1f}" for cut in cuts) for name, count, found in rows]
     lines += [
         f"all of a question's turns among the first {report.k}: {report.perfect:.1f} %; nDCG: {report.ndcg:.1f}",
-        f"search p50 {report.search_ms.p50:.1f} ms, p95 {report.search_ms.p95:.1f} ms",
-        f"embedding p50 {report.embedding_ms.p50:.1f} ms, p95 {report.embedding_ms.p95:.1f} ms",
+        *_latency(report),
         f"{report.turns} turns, {report.embeddings}",
     ]
     return "\n".join(lines) + "\n"

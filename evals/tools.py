@@ -68,6 +68,8 @@ class Report:
     """Of the first k tools' schemas, on average."""
     tokens_all: int
     """Of the schemas of all tools."""
+    unknown: tuple[str, ...]
+    """Tools that tasks need and that are not among the tools; they count as not found."""
     misses: tuple[Miss, ...] = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,23 +107,19 @@ def read_tools(path: Path) -> list[ToolText]:
     """Read tools: `name`, `description`, `parameters` (JSON schema), and if there are any `group`, `tags`, `examples`.
 
     Raises:
-        InputError: The file cannot be read or is not of that form, or a name comes twice.
+        InputError: The file cannot be read or is not of that form.
     """
-    found: dict[str, ToolText] = {}
-    for item in _lines(path, ["name", "description"]):
-        name = str(item["name"])
-        if name in found:
-            raise InputError(f"{path} has two tools called {name!r}. Names tell tools apart: rename one.")
-        parameters = item.get("parameters")
-        found[name] = ToolText(
-            name,
-            str(item["description"] or ""),
-            parameters if isinstance(parameters, Mapping) else {},
-            str(item.get("group") or ""),
+    return [
+        ToolText(
+            clean(str(item["name"])),
+            clean(str(item["description"] or "")),
+            item["parameters"] if isinstance(item.get("parameters"), Mapping) else {},
+            clean(str(item.get("group") or "")),
             tuple(map(str, item.get("tags") or ())),
             tuple(map(str, item.get("examples") or ())),
         )
-    return list(found.values())
+        for item in _lines(path, ["name", "description"])
+    ]
 
 
 def read_tasks(path: Path) -> list[Task]:
@@ -157,15 +155,11 @@ async def evaluate_tools(
         progress: Told how far it is.
 
     Raises:
-        InputError: A file cannot be read, or a task needs a tool that is not there.
+        InputError: A file cannot be read or is not of the form it should have.
         EmbeddingError: The model cannot be loaded or reached.
     """
     texts = _texts(tools)
     tasks = read_tasks(queries) if isinstance(queries, Path) else list(queries)
-    names = {text.name for text in texts}
-    unknown = sorted({name for task in tasks for name in task.needs} - names)
-    if unknown:
-        raise InputError(f"Tasks need tools that are not there: {', '.join(unknown[:5])}. Add them, or mend the names.")
     tell = progress or (lambda *_: None)
     index = await _index(texts, embedder, tell)
     costs = {text.name: tokens.count(_schema(text)) for text in texts}
@@ -195,6 +189,7 @@ async def evaluate_tools(
         embedding_ms=Latency.of(embedding),
         tokens_offered=round(mean([sum(costs[name] for name in ranked[:k]) for ranked in rankings]), 1),
         tokens_all=sum(costs.values()),
+        unknown=tuple(sorted({name for task in tasks for name in task.needs} - costs.keys())),
         misses=tuple(
             Miss(task.task, tuple(sorted(task.needs - set(ranked[:k]))), tuple(ranked[:k]))
             for ranked, task in pairs

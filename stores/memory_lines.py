@@ -113,8 +113,8 @@ def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, MemoryLine | EventLi
             yield number, _KINDS.get(_kind(value), _KINDS["memory"]).validate_python(value, strict=False)
         except (ValidationError, InputError) as error:
             raise InputError(
-                f"Line {number} cannot be imported: {_what_is_wrong(error)} Nothing was imported: mend the line, or take "
-                "it out."
+                f"Line {number} cannot be imported: {_what_is_wrong(error)} Nothing was imported: mend the line, or "
+                "take it out."
             ) from None
 
 

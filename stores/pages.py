@@ -10,6 +10,7 @@ Count = Callable[[str], int]
 
 _HEAD_TOKENS = 40  # of a block's head line, added to its text
 _TITLE_TOKENS = 60  # of a page's first line, with the id
+_NOTE_TOKENS = 6  # around the note between a head and a tail
 _GUESSES = 5  # at where a budget ends
 _FULL = 0.9  # of its budget: a slice that fills as much is not made longer
 _CHARACTERS = 4  # of a token, for the first guess
@@ -139,7 +140,7 @@ def head_and_tail(text: str, budget: int, count: Count, note: str) -> str:
 
     Cut again to less, the first note is among what is left out.
     """
-    half = (budget - count(note)) // 2
+    half = (budget - count(note) - _NOTE_TOKENS) // 2
     if half < 1:
         return f"[… {note} …]"
     start = fit(text, half, count)

@@ -24,8 +24,6 @@ _PARTS = 2 / 3
 """Weight of the single requests where a text counts out several, beside the text as a whole."""
 _GROUP = 0.8
 """Weight of a group's mean score in the routed list."""
-_MEAN_COUNTS_FROM = 50
-"""Tools from which their mean vector tells what all descriptions share rather than what these are about."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class ToolIndex:
         self._matrix: Scores | None = None
         if vectors:
             matrix = np.stack(vectors).astype(np.float32)
-            matrix -= matrix.mean(axis=0) * (len(vectors) / (len(vectors) + _MEAN_COUNTS_FROM))
+            matrix -= matrix.mean(axis=0)
             self._matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
 
     @property

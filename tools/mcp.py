@@ -67,10 +67,15 @@ class McpTool(BaseTool):
 
 
 @asynccontextmanager
-async def mcp_tools(settings: Settings, toolbox: Toolbox) -> AsyncIterator[list[ServerState]]:
+async def mcp_tools(settings: Settings, toolbox: Toolbox, *, warn: bool = True) -> AsyncIterator[list[ServerState]]:
     """Register the tools of all servers, and take them out again in the end.
 
     All servers are asked at once, each for as long as `mcp_timeout_seconds` allows; those that are down are noted.
+
+    Args:
+        settings: Name the file.
+        toolbox: Where the tools go.
+        warn: Whether to log what is wrong with a server; the caller tells it otherwise.
 
     Raises:
         ConfigurationError: The file cannot be read or is malformed.
@@ -100,7 +105,7 @@ async def mcp_tools(settings: Settings, toolbox: Toolbox) -> AsyncIterator[list[
         for state in states:
             if state.notice:
                 toolbox.notices[state.group] = state.notice
-                _log.warning("%s", state.notice)
+                _log.log(logging.WARNING if warn else logging.DEBUG, "%s", state.notice)
         yield states
     finally:
         for state in states:

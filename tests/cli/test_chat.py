@@ -36,6 +36,7 @@ def test_a_chat_at_a_terminal(settings: dict[str, str], tmp_path: Path) -> None:
         terminal.read_until(PROMPT)
         terminal.type(b"half a thought\x03")  # at the prompt it drops the line
         assert "Ctrl-D" in terminal.read_until("leaves")
+        terminal.read_until(PROMPT)
         terminal.type(b"\x04")
         assert terminal.wait() == 0
     history = (tmp_path / "home" / "history").read_text()

@@ -111,13 +111,16 @@ def _plain(text: str) -> str:
     return re.sub(r"[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+", "", text)
 
 
-def _ignoring(max_examples: int) -> Any:
-    # Not shrunk: an example takes long, and tells enough as it is.
-    phases = (Phase.explicit, Phase.reuse, Phase.generate)
-    return settings(max_examples=max_examples, deadline=None, suppress_health_check=list(HealthCheck), phases=phases)
+# Not shrunk: an example takes long, and tells enough as it is.
+FEW = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 
 
-@_ignoring(40)
+@FEW
 @given(story=stories())
 def test_whatever_the_thread_every_call_fits_and_nothing_is_lost(bench: Bench, story: Story) -> None:
     play = Play(bench, story)

@@ -46,9 +46,8 @@ def test_a_line_end_of_two_characters_stays_whole() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(TEXTS, max_size=6), st.integers(60, 400), st.booleans())
-def test_pages_hold_every_character_once_and_fit(texts: list[str], budget: int, titled: bool) -> None:
-    title = "what was said" if titled else ""
+@given(st.lists(TEXTS, max_size=6), st.integers(60, 400), st.sampled_from(["", "what was said"]))
+def test_pages_hold_every_character_once_and_fit(texts: list[str], budget: int, title: str) -> None:
     parts = [Part([Passage("", f"user · {i}", text)], title) for i, text in enumerate(texts)]
     pages = paginate(parts, budget, tokens.count)
     fenced = "".join(re.findall(r"(?m)^> (.*)$", "\n".join(pages)))
@@ -86,7 +85,7 @@ def test_head_and_tail_are_the_texts_own_and_the_whole_is_named(text: str, budge
     head, _, tail = shown.partition("\n[… the whole: there …]\n")
     assert text.startswith(head)
     assert text.endswith(tail)
-    assert tokens.count(shown) <= budget + 8
+    assert tokens.count(shown) <= budget
 
 
 def test_cut_twice_there_is_one_note() -> None:

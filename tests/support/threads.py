@@ -95,7 +95,7 @@ def stories() -> st.SearchStrategy[Story]:
         Story,
         st.sampled_from([2_000, 3_000, 4_000, 8_000, 32_000]),
         st.lists(message, max_size=24).map(tuple),
-        said(20, 200, 200, 1_200, 60_000),
+        said(20, 200, 200, 1_200, 20_000),
         _steps(),
     )
 
@@ -111,7 +111,9 @@ def reply_of(text: str, asked: tuple[Asked, ...], outputs: list[str], ids: list[
         step: Makes the ids of calls unique.
     """
     made = []
-    for i, call in enumerate(call for call in asked for _ in range(call.times)):
+    every = [call for call in asked for _ in range(call.times)]
+    args: dict[str, Any]
+    for i, call in enumerate(every):
         if call.page and ids:
             name, args = "expand_summary", {"summary_id": ids[i % len(ids)]}
         else:
