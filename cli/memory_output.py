@@ -93,7 +93,9 @@ def one_line(value: object) -> str:
         return local_time(value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else " ".join(str(value).split())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else " ".join(str(value).split())
 
 
 def read_file(file: str) -> str:

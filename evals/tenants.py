@@ -20,6 +20,7 @@ from evals.made_up import directions, sentence
 from evals.metrics import Latency, percent, recall
 from evals.scratch import scratch_database
 from graph.embeddings import Embedder
+from stores.connection import connect
 from stores.database import Database
 from stores.embedding_space import index_name, make_index
 from stores.lexical import terms
@@ -117,10 +118,10 @@ async def _fill(db: Database, embedder: Embedder, sizes: Sequence[int], progress
             await memory.write(conn, user, Prepared(units, directions(noise, size, embedder.dims)))
         done += size
         progress("memories", done, sum(sizes))
-    async with db.as_owner() as conn:
-        await conn.execute("SET LOCAL maintenance_work_mem = '512MB'")
+    async with await connect(db.dsn) as conn:
+        await conn.execute("SET maintenance_work_mem = '512MB'")
         await make_index(conn, _TABLE, embedder.model_id, embedder.dims)
-        await conn.execute("ANALYZE")
+        await conn.execute("VACUUM (ANALYZE)")  # as a database that has been there for a while
 
 
 class _World:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from graph.settings import get_settings
 from stores.connection import Connection, normalise
-from stores.database import open_database
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -30,10 +28,3 @@ async def open_checkpointer(dsn: str) -> "AsyncIterator[AsyncPostgresSaver]":
         normalise(dsn), min_size=1, max_size=_CONNECTIONS, kwargs=options, open=False
     ) as pool:
         yield AsyncPostgresSaver(pool)
-
-
-@asynccontextmanager
-async def server_checkpointer() -> "AsyncIterator[AsyncPostgresSaver]":
-    """Open the saver for the LangGraph server, which finds it by `checkpointer.path` in langgraph.json."""
-    async with open_database(get_settings()) as db, open_checkpointer(db.dsn) as saver:
-        yield saver

@@ -56,6 +56,11 @@ class ModelError(RicordoError):
 class ContextOverflowError(ModelError):
     """The provider says that the prompt is too long for the model."""
 
+    def __init__(self, message: str, window: int | None = None) -> None:
+        super().__init__(message)
+        self.window = window
+        """The tokens of the model's window, where the provider names them."""
+
 
 class InputError(RicordoError):
     """What the user gave cannot be taken."""

@@ -1,7 +1,10 @@
 """Chat models by name: `offline`, or any LangChain `provider:name`; their errors in our words."""
 
+import re
 from typing import Any, NoReturn
 
+import httpx
+from dotenv import load_dotenv
 from langchain_core import exceptions as provider
 from langchain_core.language_models import BaseChatModel
 
@@ -26,6 +29,7 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
     """
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half a second that `offline` need not pay
 
+    load_dotenv(".env")  # LangChain's providers look for their keys in the environment alone
     seconds = settings.request_timeout_seconds
     options: dict[str, Any] = {"max_retries": settings.max_retries, "timeout": seconds}
     if name.startswith("openai:"):
@@ -33,6 +37,9 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
         key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
         options |= {"api_key": key, "base_url": settings.openai_base_url}
         options |= {"stream_usage": True, "stream_chunk_timeout": seconds}
+        # langchain-openai shares one client among all models of equal options, in whatever event loop they live; a
+        # time-out that cannot be hashed keeps this one's client its own.
+        options["timeout"] = httpx.Timeout(seconds)
     try:
         model: BaseChatModel = init_chat_model(name, **options)
     except (ImportError, ValueError, TypeError) as error:
@@ -59,6 +66,18 @@ _ADVICE = {
 }
 
 
+_WINDOW = re.compile(
+    r"> ?(\d[\d,]{2,})|(?:maximum|allowed|available|context (?:length|size|window))\D{0,40}?(\d[\d,]{2,})",
+    re.IGNORECASE,
+)
+
+
+def _named_window(said: str) -> int | None:
+    """Find the window in what a provider says of a prompt that is too long."""
+    found = _WINDOW.search(said)
+    return int((found[1] or found[2]).replace(",", "")) if found else None
+
+
 def raise_ours(name: str, error: Exception) -> NoReturn:
     """Raise a provider's error as ours, with what to do next.
 
@@ -67,9 +86,16 @@ def raise_ours(name: str, error: Exception) -> NoReturn:
         ModelError: Anything else.
     """
     if isinstance(error, provider.ContextOverflowError):
-        raise ContextOverflowError(f"The prompt is too long for {name}: {error}") from error
+        raise ContextOverflowError(f"The prompt is too long for {name}: {error}", _named_window(str(error))) from error
     advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "")
     if not advice and isinstance(error, TimeoutError):
         advice = _ADVICE[provider.ModelTimeoutError]
     said = " ".join(str(error).split())[:500] or type(error).__name__
     raise ModelError(f"The chat model {name} failed: {said}. {advice}".strip()) from error
+
+
+async def close_model(model: BaseChatModel) -> None:
+    """Close a model's connections, which belong to the event loop that made them."""
+    client = getattr(model, "root_async_client", None)
+    if client is not None:
+        await client.close()

@@ -62,7 +62,7 @@ STOPPED = {
 """What the user is told when a turn ends without an answer."""
 
 DONE = "Done so far: {done}."
-NOTHING_DONE = "Nothing was done yet. Your question is kept in this thread."
+QUESTION_KEPT = "Nothing was done yet. Your question is kept in this thread."
 
 REPLACES = """A new statement about a user is to be stored. Which of the numbered stored statements can no longer \
 hold, now that the new one does? Name only those that say something else about the very same thing, such as another \

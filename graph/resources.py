@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from graph import tokens
 from graph.embeddings import Embedder, open_embedder
 from graph.errors import ConfigurationError
-from graph.models import OFFLINE, make_model
+from graph.models import OFFLINE, close_model, make_model
 from graph.settings import Settings, get_settings
 from graph.tokens import ProviderCounts
 from graph.upkeep import keep_tidy
@@ -121,3 +121,5 @@ async def open_resources(
                 for task in resources.background:
                     task.cancel()
                 await asyncio.gather(*resources.background, return_exceptions=True)
+                for name in resources.models.keys() - (models or {}).keys():
+                    await close_model(resources.models[name])

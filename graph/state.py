@@ -1,10 +1,15 @@
 """The state of one thread: pointers travel in it, payloads live in the database."""
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,  # pydantic, which makes Studio's forms, needs these
+)
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.untracked_value import UntrackedValue
 from langgraph.graph import add_messages
+from typing_extensions import TypedDict
 
 from graph.window import Window
 

@@ -15,4 +15,5 @@ async def check_window(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
     use = prompt.measure(state, window, limits)
-    return {"window": window, "context": use}
+    fresh = {} if state.get("window") is window else {"window": window}
+    return {**fresh, "context": use}

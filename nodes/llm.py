@@ -31,7 +31,6 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         messages.append(HumanMessage(prompts.WRAP_UP.format(limit=limits.max_iterations)))
     use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
     update: StateUpdate = {
-        "window": window,
         "context": use,
         "tools_offered": [*state["tools_offered"], offered],
         "iterations": state["iterations"] + (not wrap_up),
@@ -46,6 +45,8 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
             raise
         return update | {"stop_reason": "deadline"}
     except ContextOverflowError as error:
+        if error.window:
+            resources.usage.learn_window(limits.model, error.window)
         if state["overflows"] >= _OVERFLOWS:
             return update | {"stop_reason": "error", "error": str(error)}
         return update | {"overflows": state["overflows"] + 1, "iterations": state["iterations"]}

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
 from langgraph.runtime import Runtime
 
 from graph import prompts, tokens
@@ -29,7 +29,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     exchange = exchange_of(state)
     answer = _answer(state, limits)
-    final = AIMessage(answer, id=str(make_id("answer", thread_key(manager.user_id, thread_id), state["run_id"])))
+    final = AIMessage(answer, id=_answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"])))
     if question_id := state.get("question_id"):
         question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))
         turn = Turn(
@@ -47,6 +47,13 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     return {"messages": [*gone, final], "stop_reason": state["stop_reason"] or "answer"}
 
 
+def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:
+    """Return the id under which clients have been streamed the answer, so that they do not see it twice."""
+    last = exchange[-1] if exchange else None
+    said = isinstance(last, AIMessage) and (state["stop_reason"] or "answer") == "answer"
+    return last.id if said and last else None
+
+
 def _answer(state: State, limits: Limits) -> str:
     """Return what the model answered; where it did not, say what was done and what was not."""
     reason = state["stop_reason"] or "answer"
@@ -58,5 +65,6 @@ def _answer(state: State, limits: Limits) -> str:
         limit=limits.max_iterations if reason == "max_iterations" else limits.deadline_seconds, error=state.get("error")
     )
     done = ", ".join(f"{call['name']} ({call['status']})" for call in state["tool_calls"])
-    account = prompts.DONE.format(done=done) if done else prompts.NOTHING_DONE
-    return f"{said}\n\n({stopped})".strip() if reason == "max_iterations" and said else f"{stopped} {account}"
+    kept = prompts.QUESTION_KEPT if state.get("question_id") else ""
+    account = prompts.DONE.format(done=done) if done else kept
+    return f"{said}\n\n({stopped})".strip() if reason == "max_iterations" and said else f"{stopped} {account}".strip()

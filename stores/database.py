@@ -28,6 +28,7 @@ ENTER = (
     # Without it, an index scan that is filtered by user comes back short.
     "set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 )
+_ENTER_SHARED: LiteralString = ENTER + ", set_config('app.shared', 'on', true)"
 
 
 class Database:
@@ -75,8 +76,12 @@ class Database:
             yield cls(dsn, pool)
 
     @asynccontextmanager
-    async def transaction(self, user_id: str) -> AsyncIterator[Connection]:
+    async def transaction(self, user_id: str, *, shared: bool = False) -> AsyncIterator[Connection]:
         """Open a transaction that sees and writes this user's rows alone; committed at the end, undone on an error.
+
+        Args:
+            user_id: Whose rows.
+            shared: Let it also read what others share with this user (`stores/sharing.py`).
 
         Raises:
             InputError: The user id is empty, too long, or no text.
@@ -88,7 +93,7 @@ class Database:
                 f"A user id has 1 to {_USER_ID_LENGTH} characters, none of them NUL or half of a surrogate pair; "
                 f"{user_id[:40]!r}, of {len(user_id)}, is none. Choose another one."
             )
-        async with self._begin(ENTER, [APP_ROLE, user_id]) as conn:
+        async with self._begin(_ENTER_SHARED if shared else ENTER, [APP_ROLE, user_id]) as conn:
             yield conn
 
     @asynccontextmanager
@@ -96,8 +101,8 @@ class Database:
         """Open a transaction as the user of the address, for what the application's role may not do.
 
         Args:
-            user_id: Whose rows are meant. The owner of the tables passes row-level security as a superuser only, such
-                as on the embedded server; on other servers it sees the rows of this user.
+            user_id: Whose rows are meant. The owner of the tables reads all rows, and passes row-level security as a
+                superuser only, such as on the embedded server: on other servers it writes the rows of this user.
 
         Raises:
             DatabaseError: As for `transaction`.
@@ -131,7 +136,6 @@ class Database:
             ) from error
         except psycopg.OperationalError as error:
             raise failure(self.dsn, error) from error
-
 
     async def _enter(self, stack: AsyncExitStack, query: LiteralString, params: list[str]) -> Connection:
         conn = await stack.enter_async_context(self._pool.connection())  # rolls back what was not committed

@@ -145,9 +145,9 @@ class KnowledgeBase:
             document_id: Look in this document only.
         """
         where = sql.SQL("document_id = %s") if document_id else None
-        async with self.db.transaction(user_id) as conn:
+        async with self.db.transaction(user_id, shared=True) as conn:
             hits = await self.vectors.search(
-                conn, query, 2 * k, where=where, params=[document_id] if document_id else [], shared=True
+                conn, query, 2 * k, where=where, params=[document_id] if document_id else []
             )
         unique = {hit.content: hit for hit in reversed(hits)}
         best = [hit for hit in hits if unique[hit.content] is hit][:k]

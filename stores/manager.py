@@ -5,8 +5,6 @@ from copy import copy
 from typing import Any
 from uuid import UUID, uuid4
 
-from psycopg import Rollback
-
 from graph import tokens
 from graph.embeddings import Embedder
 from graph.errors import InputError, NotFoundError
@@ -211,8 +209,8 @@ class MemoryManager(ToolMemory):
         async with self.db.transaction(self.user_id) as conn:
             if await summary.store(conn, self.summary, self.user_id, new, prepared):
                 return True
-            raise Rollback
-        return False
+            await conn.rollback()
+            return False
 
     # Toolbox
 

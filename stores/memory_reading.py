@@ -71,8 +71,8 @@ class MemoryReader:
             raise InputError("The query is empty: say what the memories should be about.")
         where, params = (which or Filter()).condition()
         ready = await make_query(self.memory.embedder, query) if isinstance(query, str) else query
-        async with self.db.transaction(self.user_id) as conn:
-            return await self.memory.search(conn, ready, limit, where=where, params=params, shared=shared)
+        async with self.db.transaction(self.user_id, shared=shared) as conn:
+            return await self.memory.search(conn, ready, limit, where=where, params=params)
 
     async def nearest(self, content: str, k: int = 5) -> Sequence[Row]:
         """Read what holds and is nearest to some words; nothing to no words."""

@@ -162,16 +162,18 @@ class Search:
             by_words = sql.SQL("SELECT id, place, NULL AS dense FROM {t} WHERE place = ANY(%s) AND ({where})")
             cursor = await conn.execute(by_words.format(**names), (places, *params))
             return {row["id"]: row for row in await cursor.fetchall()}
+        rows: list[dict[str, Any]] = []
         if nearest.by_index:
             statement = sql.SQL(
-                "(SELECT id, place, 1 - (embedding::halfvec({width}) <=> %s::halfvec({width})) AS dense FROM {t} "
-                "WHERE embedding_model = {model} AND ({where}) "
+                "(SELECT id, place, 1 - (embedding::halfvec({width}) <=> %s::halfvec({width})) AS dense, true AS near "
+                "FROM {t} WHERE embedding_model = {model} AND ({where}) "
                 "ORDER BY embedding::halfvec({width}) <=> %s::halfvec({width}) LIMIT {n}) UNION ALL "
-                "SELECT id, place, CASE WHEN embedding_model = {model} THEN -(embedding <#> %s::halfvec) END FROM {t} "
-                "WHERE place = ANY(%s) AND ({where})"
+                "SELECT id, place, CASE WHEN embedding_model = {model} THEN -(embedding <#> %s::halfvec) END, false "
+                "FROM {t} WHERE place = ANY(%s) AND ({where})"
             ).format(width=sql.Literal(nearest.width), **names)
             cursor = await conn.execute(statement, (vector, *params, vector, vector, places, *params))
-        else:
+            rows = await cursor.fetchall()
+        if sum(row["near"] for row in rows) < nearest.count:
             statement = sql.SQL(
                 "WITH scored AS MATERIALIZED (SELECT id, place, CASE WHEN embedding_model = {model} "
                 "THEN -(embedding <#> %s::halfvec) END AS dense FROM {t} WHERE ({where})) "
@@ -179,7 +181,7 @@ class Search:
                 "SELECT * FROM scored WHERE place = ANY(%s)"
             ).format(**names)
             cursor = await conn.execute(statement, (vector, *params, places))
-        rows = await cursor.fetchall()
+            rows = await cursor.fetchall()
         for row in rows:
             row["dense"] = None if row["dense"] is None else row["dense"] - nearest.average
         return {row["id"]: row for row in rows}

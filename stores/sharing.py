@@ -1,16 +1,15 @@
-"""What users let each other read: shares and teams. The database decides by them, in `0005_sharing.sql`."""
+"""What users let each other read: shares and teams. The database decides by them, in `0005_sharing.sql`.
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+What is shared is read by transactions that are opened for it: `Database.transaction(user, shared=True)`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from psycopg.pq import TransactionStatus
-
 from graph.errors import InputError, NotFoundError
-from stores.connection import Connection
 from stores.database import EVERYONE, Database
 from stores.text import clean, parse_id
 
@@ -35,17 +34,6 @@ class Share:
     """Only memories with this tag; None: all of the kind."""
     created_at: datetime
     revoked_at: datetime | None
-
-
-@asynccontextmanager
-async def what_is_shared(conn: Connection) -> AsyncIterator[None]:
-    """Let a user's transaction read what others share with that user, as long as this is entered."""
-    await conn.execute("SELECT set_config('app.shared', 'on', true)")
-    try:
-        yield
-    finally:
-        if conn.info.transaction_status == TransactionStatus.INTRANS:  # else the transaction is over, and it with it
-            await conn.execute("SELECT set_config('app.shared', '', true)")
 
 
 async def add_share(

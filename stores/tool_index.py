@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.lexical import K1, B
 from stores.text import clean
 from stores.tool_text import requests_of, words
 
 Scores = NDArray[np.float32]
 
+_K1, _B = 1.2, 0.75
+"""BM25: how soon a repeated word stops to add, and how much a long tool is held back."""
 _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
 """Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
 _COVERED = 0.3
@@ -90,13 +91,13 @@ class ToolIndex:
         row = np.repeat(np.arange(len(tools), dtype=np.int32), [len(tool.terms) for tool in tools])
         count = np.concatenate([tool.weights for tool in tools]) if tools else np.zeros(0, np.float32)
         lengths = np.bincount(row, weights=count, minlength=len(tools))
-        norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if len(tools) else 0.0, 1e-9))
+        norm = _K1 * (1 - _B + _B * lengths / max(float(lengths.mean()) if len(tools) else 0.0, 1e-9))
         known = np.bincount(term, minlength=len(ids))
         self._idf = np.log(1 + (len(tools) - known + 0.5) / (known + 0.5))
         self._idf_unknown = float(np.log(1 + (len(tools) + 0.5) / 0.5))
         order = np.argsort(term, kind="stable")
         self._rows = row[order]
-        weight = self._idf[term] * count * (K1 + 1) / (count + norm[row])
+        weight = self._idf[term] * count * (_K1 + 1) / (count + norm[row])
         self._weights = weight[order].astype(np.float32)
         self._starts = np.concatenate([[0], np.cumsum(known)])
 
@@ -177,7 +178,7 @@ class ToolIndex:
             part = slice(self._starts[number], self._starts[number + 1])
             scores[self._rows[part]] += self._weights[part]
         best = float(scores.max())
-        return _share(scores), best / (wanted * (K1 + 1)) if wanted else 0.0
+        return _share(scores), best / (wanted * (_K1 + 1)) if wanted else 0.0
 
 
 def _share(scores: Scores) -> Scores:

@@ -21,6 +21,8 @@ Progress = Callable[[str, int, int], None]
 _CHECKPOINTS = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 _NAMED_BY_OTHERS: Mapping[str, str] = {"shares": "with_user", "team_members": "member"}
 """Columns by which rows of others name a user."""
+_CLEARS_STATISTICS = 18_00_00
+"""The first version of PostgreSQL that lets a table's owner do so."""
 _NOT_COUNTED = ("_terms", "_names", "_sources", "_mentions")
 """Ends of the names of tables whose rows only serve those of another table."""
 
@@ -104,7 +106,7 @@ async def delete_user(
             for thread_id, name in sorted(running.items()):
                 await stack.enter_async_context(locks.hold(thread_id, name, wait_seconds))
                 held.add(thread_id)
-    await _tidy(db, [table for table, count in deleted.rows.items() if count], tell)
+    await _tidy(db, list(deleted.rows), tell)
     return deleted
 
 
@@ -158,7 +160,7 @@ async def _end(conn: Connection, user_id: str, threads: Sequence[str]) -> None:
 
 
 async def _tables(conn: Connection) -> list[str]:
-    """Return every table with rows of users; those that refer to others come before them, so that all is counted."""
+    """Return every table with rows of users; what goes with rows of another comes before it, so that all is counted."""
     cursor = await conn.execute(
         "SELECT c.relname, ARRAY(SELECT f.relname::text FROM pg_constraint k JOIN pg_class f ON f.oid = k.confrelid "
         "WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid) AS refers_to "
@@ -169,7 +171,8 @@ async def _tables(conn: Connection) -> list[str]:
     before: dict[str, set[str]] = {}
     for row in await cursor.fetchall():
         before.setdefault(row["relname"], set())
-        for other in row["refers_to"]:
+        units = row["relname"].removesuffix("_terms")
+        for other in [*row["refers_to"], *([units] if units != row["relname"] else [])]:
             before.setdefault(other, set()).add(row["relname"])
     return list(TopologicalSorter(before).static_order())
 
@@ -180,4 +183,16 @@ async def _tidy(db: Database, tables: Collection[str], tell: Progress) -> None:
         for done, table in enumerate(tables):
             tell("tidying", done, len(tables))
             await conn.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(table)))
+            if conn.info.server_version >= _CLEARS_STATISTICS:
+                # Of a table without rows, ANALYZE leaves the old ones as they are.
+                await conn.execute(
+                    sql.SQL(
+                        "SELECT pg_clear_attribute_stats(current_schema(), c.relname, a.attname, false) "
+                        "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+                        "WHERE (c.oid = %s::regclass OR c.oid IN "
+                        "(SELECT indexrelid FROM pg_index WHERE indrelid = %s::regclass AND indexprs IS NOT NULL)) "
+                        "AND a.attnum > 0 AND NOT a.attisdropped AND NOT EXISTS (SELECT FROM {})"
+                    ).format(sql.Identifier(table)),
+                    (table, table),
+                )
         tell("tidying", len(tables), len(tables))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +14,6 @@ from stores import unit_writer
 from stores.connection import Connection
 from stores.embedding_space import TABLES, ensure_space
 from stores.search import Search
-from stores.sharing import what_is_shared
 from stores.units import Hit, Prepared, Query, Unit, literal, make_query
 
 __all__ = [
@@ -137,24 +135,22 @@ class VectorMemory:
         *,
         where: sql.Composable | None = None,
         params: Sequence[Any] = (),
-        shared: bool = False,
     ) -> list[Hit]:
         """Find the k units that fit best, by meaning and by words.
 
         Args:
-            conn: A transaction of the user whose memory is searched.
+            conn: A transaction of the user who asks. It is searched whatever it may read: own units, those for
+                everyone, and what others share, if it was opened for that. `row["user_id"]` tells whose a hit is.
             query: What is looked for.
             k: How many, at most.
             where: A condition on the table's columns, with a placeholder `%s` for each of `params`.
             params: The values of the condition.
-            shared: Look also at what other users share with this one; `row["user_id"]` tells whose a hit is.
 
         Returns:
             At most k hits, best first.
         """
-        async with what_is_shared(conn) if shared else nullcontext():
-            best = await self._search.run(conn, query, k, where=where, params=params)
-            rows = await self._search.rows(conn, list(best))
+        best = await self._search.run(conn, query, k, where=where, params=params)
+        rows = await self._search.rows(conn, list(best))
         return [Hit(id_, rows[id_]["content"], score, rows[id_]) for id_, score in best.items()]
 
     async def delete(self, conn: Connection, ids: Sequence[UUID]) -> int:

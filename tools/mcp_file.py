@@ -20,7 +20,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from graph.errors import ConfigurationError
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|auth|cred|cookie|private|dsn|url", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|auth|cred|cookie|private", re.IGNORECASE)
+_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 _LEAST_SECRET = 4
 """Characters below which a value is no secret: to hide every `1` would make a text unreadable."""
 _STREAMABLE = "streamable_http"
@@ -81,12 +82,14 @@ class Server(BaseModel):
         return Server.model_validate(_expand(self.model_dump(exclude={"kind"}) | {"type": self.kind}))
 
     def secrets(self) -> list[str]:
-        """Return what must not be shown, the longest first: headers, and what the environment calls a key."""
+        """Return what must not be shown, the longest first: headers, passwords in addresses, and keys in `env`."""
         found = {value for name, value in self.env.items() if _SECRET_NAME.search(name)}
         for value in self.headers.values():
             found |= {value, value.rpartition(" ")[2]}  # `Bearer x` and x
-        parts = urlsplit(self.url or "")
-        found |= {parts.query, parts.password or "", *(pair.partition("=")[2] for pair in parts.query.split("&"))}
+        query = (self.url or "").partition("#")[0].partition("?")[2]
+        found |= {query, *(pair.partition("=")[2] for pair in query.split("&"))}
+        for value in (self.url or "", *self.env.values()):
+            found |= set(_PASSWORD.findall(value))
         return sorted((value for value in found if len(value) >= _LEAST_SECRET), key=len, reverse=True)
 
 

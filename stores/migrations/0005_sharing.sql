@@ -71,13 +71,6 @@ BEGIN
         FROM ricordo_received() r WHERE r.kind = 'user_memory' GROUP BY r.user_id) o);
 END $$;
 
--- Whether a place holds a memory that may be read: the words of a memory are as private as the memory.
-CREATE FUNCTION ricordo_may_read_memory(owner text, at_place bigint) RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN EXISTS (SELECT FROM user_memory m WHERE m.user_id = owner AND m.place = at_place);
-END $$;
-
 -- Puts one condition in the place of a table's policies for reading. A second policy beside `own` would be joined to it by
 -- OR, which no index serves. Writing stays the owner's alone.
 CREATE FUNCTION ricordo_read_by(t regclass, readable text) RETURNS void LANGUAGE plpgsql AS $$
@@ -101,9 +94,12 @@ SELECT ricordo_read_by('user_memory', $$
         user_id = current_setting('app.user_id', true)
         OR deleted_at IS NULL AND ((SELECT ricordo_shared_tags()) -> user_id = 'true'
             OR (SELECT ricordo_shared_tags()) -> user_id ?| tags))$$);
+-- The words of a memory are as private as the memory.
 SELECT ricordo_read_by('user_memory_terms', $$
-    user_id = ANY ((SELECT ricordo_owners('user_memory'))::text[])
-    AND (user_id = current_setting('app.user_id', true) OR ricordo_may_read_memory(user_id, place))$$);
+    user_id = ANY ((SELECT ricordo_owners('user_memory'))::text[]) AND (
+        user_id = current_setting('app.user_id', true)
+        OR EXISTS (SELECT FROM user_memory m
+            WHERE m.user_id = user_memory_terms.user_id AND m.place = user_memory_terms.place))$$);
 
 DROP FUNCTION ricordo_read_by;
 

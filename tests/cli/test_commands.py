@@ -134,3 +134,51 @@ def test_doctor_is_content_without_a_key(run: Run) -> None:
     shown = done.stdout.decode()
     assert "✓" in shown
     assert "set OPENAI_API_KEY" in shown
+
+
+def test_retrieval_is_measured_on_files_of_ones_own(run: Run, tmp_path: Path) -> None:
+    files: dict[str, list[dict[str, object]]] = {
+        "tools": [
+            {"name": "send_mail", "description": "Send an e-mail.", "parameters": {}},
+            {"name": "get_weather", "description": "Tell the weather of a place.", "parameters": {}},
+        ],
+        "tasks": [
+            {"task": "Mail the report to Ann", "ground_truth_tools": ["send_mail"]},
+            {"task": "Paint the fence", "ground_truth_tools": ["paint"]},
+        ],
+        "turns": [
+            {
+                "conversation": "c",
+                "id": "1",
+                "date": "2026-01-02",
+                "speaker": "Ann",
+                "text": "My parrot is Rex.",
+            },
+            {"conversation": "c", "id": "2", "date": "2026-01-03", "speaker": "Bob", "text": "It rained all day."},
+        ],
+        "questions": [{"conversation": "c", "query": "What is the parrot's name?", "evidence": ["1"]}],
+    }
+    for name, rows in files.items():
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    tools = run("eval", "tools", "--tools", str(tmp_path / "tools"), "--queries", str(tmp_path / "tasks"), "-k", "1")
+    assert tools.returncode == 0, tools.stderr
+    shown = tools.stdout.decode()
+    assert "2 tools, 2 tasks" in shown
+    assert "not among the tools, so never found: paint" in shown
+    assert "missed paint for: Paint the fence" in shown
+
+    asked = ["--turns", str(tmp_path / "turns"), "--queries", str(tmp_path / "questions")]
+    memory = json.loads(run("eval", "memory", *asked, "--json").stdout)
+    assert (memory["recall"]["5"], memory["turns"]) == (100.0, 2)
+
+    missing = run("eval", "memory", "--turns", "nowhere", "--queries", "nowhere")
+    assert (missing.returncode, missing.stderr.decode()[:29]) == (1, "error: nowhere cannot be read")
+
+
+def test_a_turn_is_timed(run: Run) -> None:
+    timed = run("bench", "turn", "--memories", "20", "--turns", "20", "--json")
+    assert timed.returncode == 0, timed.stderr
+    report = json.loads(timed.stdout)
+    assert (report["memories"], report["turns"]) == (20, 20)
+    assert report["milliseconds"]["turn_beside_embeddings"]["p50"] > 0

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.asking import ask
 from graph.errors import ContextOverflowError, ModelError
-from graph.models import make_model
+from graph.models import close_model, make_model
 from graph.settings import Settings
 from tests.support.openai_script import Reply, call, say
 from tests.support.openai_server import KEY, OpenAIServer
@@ -28,8 +28,11 @@ def openai() -> Iterator[OpenAIServer]:
 
 async def reply_of(openai: OpenAIServer, *script: Reply, retries: int = 2) -> AIMessage:
     openai.play(*script)
-    settings = Settings(openai_api_key=KEY, openai_base_url=openai.url, max_retries=retries)
-    return await ask(make_model(NAME, settings), NAME, [HumanMessage("# Question\nWell?")], [TOOL])
+    model = make_model(NAME, Settings(openai_api_key=KEY, openai_base_url=openai.url, max_retries=retries))
+    try:
+        return await ask(model, NAME, [HumanMessage("# Question\nWell?")], [TOOL])
+    finally:
+        await close_model(model)
 
 
 async def test_a_reply_comes_whole_with_its_usage(openai: OpenAIServer) -> None:
@@ -98,6 +101,7 @@ async def test_a_prompt_too_long_is_told_apart(openai: OpenAIServer) -> None:
 
 
 async def test_a_server_that_is_not_there_is_an_error_with_advice() -> None:
-    settings = Settings(openai_base_url="http://127.0.0.1:9/v1", max_retries=0)
+    model = make_model(NAME, Settings(openai_base_url="http://127.0.0.1:9/v1", max_retries=0))
     with pytest.raises(ModelError, match="OPENAI_BASE_URL"):
-        await ask(make_model(NAME, settings), NAME, [HumanMessage("Well?")], [])
+        await ask(model, NAME, [HumanMessage("Well?")], [])
+    await close_model(model)

@@ -1,7 +1,6 @@
 """What one user lets another one read: no more than that, no longer than that, and never to write."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +11,7 @@ from graph.errors import InputError, NotFoundError
 from stores.connection import Connection
 from stores.database import EVERYONE, Database
 from stores.manager import MemoryManager
-from stores.sharing import add_share, change_team, revoke_share, shares_of, team_members, what_is_shared
+from stores.sharing import add_share, change_team, revoke_share, shares_of, team_members
 from stores.text import make_id
 from stores.vectors import Query, Unit, VectorMemory, ensure_space, make_query
 
@@ -42,19 +41,13 @@ async def remember(db: Database, memory: VectorMemory, user: str, text: str, **c
 
 async def found(db: Database, memory: VectorMemory, user: str, question: str = "Where is the boat?") -> list[str]:
     query = await make_query(memory.embedder, question)
-    async with db.transaction(user) as conn:
-        return [hit.content for hit in await memory.search(conn, query, 10, shared=True)]
+    async with db.transaction(user, shared=True) as conn:
+        return [hit.content for hit in await memory.search(conn, query, 10)]
 
 
 async def column(conn: Connection, query: str, *params: object) -> list[Any]:
     cursor = await conn.execute(query.encode(), params)
     return [next(iter(row.values())) for row in await cursor.fetchall()]
-
-
-@asynccontextmanager
-async def shared_view(db: Database, user: str) -> AsyncIterator[Connection]:
-    async with db.transaction(user) as conn, what_is_shared(conn):
-        yield conn
 
 
 @pytest.mark.usefixtures("annas")
@@ -67,7 +60,7 @@ async def test_what_is_shared_is_found_until_it_is_revoked_and_nothing_before(
     assert await found(db, memory, "carla") == []
     await revoke_share(db, "anna", str(share.id))
     assert await found(db, memory, "berta") == []
-    async with shared_view(db, "berta") as conn:
+    async with db.transaction("berta", shared=True) as conn:
         assert await column(conn, "SELECT term FROM user_memory_terms") == []
 
 
@@ -77,8 +70,8 @@ async def test_a_hit_says_whose_it_is_and_own_and_shared_are_one_ranking(db: Dat
     await remember(db, memory, "berta", "Berta buys bread on Fridays.")
     await add_share(db, "anna", kind="user_memory", with_user="berta")
     query = await make_query(memory.embedder, "At which berth lies the boat Fulmar?")
-    async with db.transaction("berta") as conn:
-        hits = await memory.search(conn, query, 10, shared=True)
+    async with db.transaction("berta", shared=True) as conn:
+        hits = await memory.search(conn, query, 10)
     assert [hit.row["user_id"] for hit in hits[:2]] == ["anna", "berta"]
     assert len(hits) == 4
     scores = [hit.score for hit in hits]
@@ -90,21 +83,17 @@ async def test_a_hit_says_whose_it_is_and_own_and_shared_are_one_ranking(db: Dat
 async def test_only_a_search_that_asks_for_it_sees_what_is_shared(db: Database, memory: VectorMemory) -> None:
     await add_share(db, "anna", kind="user_memory", with_user="berta")
     query = await make_query(memory.embedder, "Where is the boat?")
-    async with db.transaction("berta") as conn:
-        assert await memory.search(conn, query, 10) == []
-        assert len(await memory.search(conn, query, 10, shared=True)) == 2
-        assert await column(conn, "SELECT id FROM user_memory") == [], "the view ends with the search"
-        with pytest.raises(ZeroDivisionError):
-            async with what_is_shared(conn):
-                raise ZeroDivisionError
-        assert await column(conn, "SELECT id FROM user_memory") == []
+    for shared, count in ((False, 0), (True, 2), (False, 0)):
+        async with db.transaction("berta", shared=shared) as conn:
+            assert len(await memory.search(conn, query, 10)) == count
+            assert len(await column(conn, "SELECT id FROM user_memory")) == count
 
 
 @pytest.mark.usefixtures("annas")
 async def test_a_tag_limits_a_share_in_the_words_index_too(db: Database, memory: VectorMemory) -> None:
     await add_share(db, "anna", kind="user_memory", with_user="berta", tag=" Boats")
     assert await found(db, memory, "berta", "the blue tin of tea, the boat") == [BOATS]
-    async with shared_view(db, "berta") as conn:
+    async with db.transaction("berta", shared=True) as conn:
         words = set(await column(conn, "SELECT term FROM user_memory_terms"))
         assert await column(conn, "SELECT content FROM user_memory") == [BOATS]
     assert {"fulmar", "berth"} <= words
@@ -123,7 +112,7 @@ async def test_two_tags_add_up_and_the_whole_outdoes_both(db: Database, memory: 
 @pytest.mark.usefixtures("annas")
 async def test_what_is_shared_cannot_be_written(db: Database) -> None:
     await add_share(db, "anna", kind="user_memory", with_user="berta")
-    async with shared_view(db, "berta") as conn:
+    async with db.transaction("berta", shared=True) as conn:
         assert (await conn.execute("UPDATE user_memory SET content = 'x'")).rowcount == 0
         assert (await conn.execute("DELETE FROM user_memory")).rowcount == 0
         assert (await conn.execute("DELETE FROM user_memory_terms")).rowcount == 0
@@ -189,7 +178,7 @@ async def test_places_of_two_users_who_share_do_not_mix(db: Database, embedder: 
         for text in ("Gulls breed here.", "Terns breed here."):
             await remember(db, memory, user, f"{user}: {text}", thread_id=make_id("one thread for all"))
     await add_share(db, "anna", kind="user_memory", with_user="berta")
-    async with shared_view(db, "berta") as conn:
+    async with db.transaction("berta", shared=True) as conn:
         places = await column(conn, "SELECT place FROM user_memory")
     assert len(set(places)) == 4, "both wrote to a thread of the same id"
 
@@ -258,8 +247,8 @@ async def test_words_of_shared_documents_count_only_while_they_are_shared(
     query = Query("gull", None, (await make_query(embedder, "gull tern")).terms)
     await add_share(db, "anna", kind="user_memory", with_user="berta")
     for shared, owners in ((True, {"anna", "berta"}), (False, {"berta"}), (True, {"anna", "berta"})):
-        async with db.transaction("berta") as conn:
-            hits = await memory.search(conn, query, 300, shared=shared)
+        async with db.transaction("berta", shared=shared) as conn:
+            hits = await memory.search(conn, query, 300)
         assert {hit.row["user_id"] for hit in hits} == owners
     kept = memory._search._kept
     assert {key: known.units for key, known in kept.items()} == {("berta", "anna"): 240, ("berta",): 120}

@@ -66,6 +66,18 @@ def test_the_format_of_other_programs_is_understood(tmp_path: Path) -> None:
     assert [servers["b"].url, servers["c"].url] == ["https://example.org/sse", "https://example.org/mcp"]
 
 
+def test_only_what_is_a_secret_is_hidden(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    env = {"API_KEY": "k-123", "ROOT": "/data/shared", "DB": "postgresql://me:pw-123@h/db", "DEBUG_TOKEN": "1"}
+    url = "https://me:pw-456@h/mcp?a=q-456&b=2"
+    servers = {"a": {"command": "x", "env": env}, "b": {"url": url, "headers": {"Authorization": "Bearer t-456"}}}
+    path.write_text(json.dumps({"mcpServers": servers}))
+    found = {name: server.secrets() for name, server in read_mcp_file(path).items()}
+    assert set(found["a"]) == {"k-123", "pw-123"}
+    assert found["b"] == ["Bearer t-456", "a=q-456&b=2", *sorted(found["b"][2:], key=len, reverse=True)]
+    assert set(found["b"][2:]) == {"t-456", "q-456", "pw-456"}
+
+
 @given(st.text(max_size=200), st.sets(st.text(max_size=80)), st.text(max_size=80))
 def test_any_name_becomes_one_that_providers_take_and_nobody_has(name: str, others: set[str], server: str) -> None:
     taken = {_fit(other) for other in others} | {_fit(name)}

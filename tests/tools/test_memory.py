@@ -1,7 +1,7 @@
 """What the model may remember, correct and forget, turn by turn: the harness decides, not the model."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ async def test_a_documents_order_is_not_stored_as_a_wish(harness: Harness) -> No
 
 
 @pytest.fixture
-def oracle() -> AsyncIterator[list[str]]:
+def oracle() -> Iterator[list[str]]:
     """A tool that says what the list holds."""
     words = [""]
 
@@ -132,7 +132,7 @@ def oracle() -> AsyncIterator[list[str]]:
         """Ask the oracle."""
         return words[0]
 
-    yield words  # type: ignore[misc]
+    yield words
     toolbox.remove("ask_oracle")
 
 
@@ -252,23 +252,6 @@ async def test_one_users_memories_reach_no_other_user(harness: Harness) -> None:
     assert LOVES not in harness.window()
     told = await use(harness, "forget", "Forget everything", memory_id=key, reason="", user_id="berta")
     assert "There is no memory" in told
-
-
-async def test_a_models_opinion_counts_for_what_is_near_and_nonsense_changes_nothing(
-    db: Database, embedder: Embedder, tmp_path: Path
-) -> None:
-    dark, light = "I prefer dark mode in my editor", "I prefer light mode in my editor"
-    async with open_harness(db, embedder, tmp_path, summary_model="scripted") as harness:
-        await use(harness, "remember", dark, content=dark)
-        for opinion in (says("All of them!"), calls(("Replaced", {"replaced": "1"})), ValueError("broken"), says("[]")):
-            asked = calls(("remember", {"content": light}))
-            await harness.ask(light, asked, opinion, says("Noted."))
-            assert len(await stored(harness)) == 2
-            [newest, _] = await harness.memory().user_memory.list()
-            await harness.memory().user_memory.forget(str(newest["id"]), "again")
-        script = [calls(("remember", {"content": light})), calls(("Replaced", {"replaced": [1, 7]})), says("Noted.")]
-        await harness.ask(light, *script)
-        assert await stored(harness) == [(light, "user")]
 
 
 TOOLS = ("remember", "recall", "update_memory", "forget")

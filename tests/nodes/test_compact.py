@@ -1,0 +1,361 @@
+"""Compaction in the turn: when it happens, what gives way first, and that all of it can be read again."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from graph import tokens
+from graph.errors import ConfigurationError
+from graph.extractive import StructuredSummary
+from graph.models import NO_STREAM
+from stores.conversation import thread_key
+from stores.toolbox import toolbox
+from tests.support.harness import Harness, calls, says
+from tests.support.threads import assert_pairs_are_whole
+
+LINE = "The harbour log mentions {n} barges, two gulls and a parcel for the keeper of the light. "
+OUTPUTS: dict[str, str] = {}
+
+
+@pytest.fixture(autouse=True)
+def look_up() -> Iterator[None]:
+    @toolbox.register_tool(side_effect=False, examples=["look it up in the ledger"])
+    def look_up(what: str) -> str:
+        """Look something up in the ledger.
+
+        Args:
+            what: What is looked for.
+        """
+        return OUTPUTS.get(what, f"nothing about {what}")
+
+    yield
+    toolbox.remove("look_up")
+    OUTPUTS.clear()
+
+
+async def talk(harness: Harness, turns: int, words: int = 12) -> list[str]:
+    """Store a conversation of some turns."""
+    said = []
+    for n in range(turns):
+        said += [f"Entry {n}, OBERON-{n}: {LINE.format(n=n) * words}", f"Noted {n}. {'The tide was fair. ' * words}"]
+        await harness.memory().write_conversational_memory("t", "user", said[-2])
+        await harness.memory().write_conversational_memory("t", "assistant", said[-1])
+    return said
+
+
+def ids_in(segment: str) -> list[str]:
+    return re.findall(r"\bid=([0-9a-f-]{36})", segment)
+
+
+async def read_all(read: Any, id_: str) -> str:
+    """Read what is under a summary or in the log, page by page, as it stands behind the fences."""
+    text, at = "", None
+    while True:
+        page = await (read(id_) if at is None else read(id_, at))
+        text += "".join(f"{line[2:]}\n" for line in page.splitlines() if line.startswith("> "))
+        more = re.search(r"the next: \w+\(\w+='[^']+', \w+=(\d+)\)", page)
+        if not more:
+            return text
+        at = int(more[1])
+
+
+async def test_old_turns_are_summarised_before_the_model_is_asked(harness: Harness) -> None:
+    said = await talk(harness, 12)
+    answer = await harness.ask("What came on day 3?", says("Three barges."), context_window=4_000)
+    (did,) = answer.compactions
+    before, after = map(int, re.findall(r"(\d+) to (\d+) tokens", did)[0])
+    assert before > 0.8 * 4_000 - 400 > after
+    assert answer.context["tokens"] + 400 <= 0.8 * 4_000
+    assert "What came on day 3?" in harness.window()
+    assert said[-1].strip() in harness.segment("Conversation"), "the latest turns stay as they are"
+    assert said[-4].strip() in harness.segment("Conversation")
+    assert said[0] not in harness.segment("Conversation")
+    (summary,) = ids_in(harness.segment("Summary"))
+    assert "OBERON-3" in await read_all(harness.memory().read_summary_memory, summary)
+    assert f"20 messages under summary {summary}" in did
+    assert "expand_summary" in harness.model.offered[-1], "what opens the summary is offered"
+
+
+async def test_the_next_turn_starts_from_the_summary_and_need_not_compact_again(harness: Harness) -> None:
+    await talk(harness, 12)
+    await harness.ask("What came on day 3?", says("Three barges."), context_window=4_000)
+    answer = await harness.ask("And on day 4?", says("Four."), context_window=4_000)
+    assert answer.compactions == []
+    assert len(ids_in(harness.segment("Summary"))) == 1
+
+
+async def test_below_the_threshold_nothing_is_touched(harness: Harness) -> None:
+    said = await talk(harness, 12)
+    answer = await harness.ask("What came on day 3?", says("Three barges."), context_window=32_000)
+    assert answer.compactions == []
+    assert all(text.strip() in harness.segment("Conversation") for text in said)
+
+
+async def test_the_thresholds_are_settings(harness: Harness) -> None:
+    said = await talk(harness, 12)
+    harness.resources.settings = harness.resources.settings.model_copy(
+        update={"compact_above": 0.2, "compact_to": 0.1, "keep_turns": 4}
+    )
+    answer = await harness.ask("What came on day 3?", says("Three barges."), context_window=20_000)
+    assert "16 messages under summary" in answer.compactions[0]
+    assert all(text.strip() in harness.segment("Conversation") for text in said[16:])
+
+
+async def test_old_results_become_pointers_before_anything_is_summarised(harness: Harness) -> None:
+    said = await talk(harness, 3)
+    for n in range(4):
+        OUTPUTS[f"day {n}"] = f"VIOLA-{n} " + LINE.format(n=n) * 35
+    steps = [calls(("look_up", {"what": f"day {n}"})) for n in range(4)]
+    answer = await harness.ask("Compare the days.", *steps, says("All alike."), context_window=6_000)
+    assert "old results behind pointers" in answer.compactions[0]
+    assert not any("under summary" in did for did in answer.compactions)
+    assert said[0].strip() in harness.segment("Conversation")
+    assert "VIOLA-3" in harness.results()[-1], "the latest result is shown as it came"
+    for messages in harness.model.asked:
+        assert_pairs_are_whole(messages)
+    log_ids = re.findall(r"log_id ([0-9a-f-]{36})", "\n".join(str(m.text) for m in harness.model.asked[-1]))
+    assert log_ids
+    assert "read_tool_log" in harness.model.offered[-1]
+    for log_id in log_ids:
+        assert (await read_all(harness.memory().read_tool_log, log_id)).strip() in map(str.strip, OUTPUTS.values())
+
+
+async def test_a_long_exchange_is_put_in_short_with_the_way_back_to_all_of_it(harness: Harness) -> None:
+    for n in range(14):
+        OUTPUTS[f"day {n}"] = f"On day {n} the price of oil was {n} florins. " + LINE.format(n=n) * 9
+    steps = [calls(("look_up", {"what": f"day {n}"}), text=f"Now day {n}, CESARIO-{n}.") for n in range(14)]
+    answer = await harness.ask("Compare the days.", *steps, says("Done."), context_window=4_000, max_iterations=20)
+    assert any("steps put in short" in did for did in answer.compactions)
+    last = harness.model.asked[-1]
+    short = next(m for m in last if isinstance(m, AIMessage) and not m.tool_calls)
+    assert "florins" in str(short.text), "what was found is told"
+    assert all(line.startswith("> ") for line in str(short.text).splitlines()[1:]), "and fenced: it is data"
+    assert {c["status"] for c in answer.tool_calls} == {"success"}
+    (run_id,) = re.findall(r"read_tool_log\(log_id='([0-9a-f-]{36})'\)", str(short.text))
+    listed = await read_all(harness.memory().read_tool_log, run_id)
+    for n, call in enumerate(answer.tool_calls):
+        assert f"CESARIO-{n}" in listed, "what the model said beside its calls"
+        assert call["log_id"] in listed
+        whole = await read_all(harness.memory().read_tool_log, call["log_id"])
+        assert whole.strip() == OUTPUTS[f"day {n}"].strip()
+
+
+async def test_many_parallel_calls_with_long_ids_fit_a_small_window(harness: Harness) -> None:
+    wanted = [{"name": "look_up", "args": {"what": f"day {n}"}, "id": f"{n}-" + "x7" * 750} for n in range(200)]
+    for n in range(200):
+        OUTPUTS[f"day {n}"] = f"VIOLA-{n} " + "漢字かな" * 300
+    reply = AIMessage("", tool_calls=[{**call, "type": "tool_call"} for call in wanted])
+    answer = await harness.ask("All of them.", reply, says("Done."), context_window=4_000)
+    assert len(answer.tool_calls) == 200
+    assert tokens.count_messages(harness.model.asked[-1]) < 3_600
+    assert_pairs_are_whole(harness.model.asked[-1])
+    assert harness.model.asked[-1][-1].type == "human", "no provider is left with the assistant's words at the end"
+    assert "are not listed here" in str(harness.model.asked[-1][-2].text)
+    listed = await read_all(harness.memory().read_tool_log, answer.run_id)
+    assert all(call["log_id"] in listed for call in answer.tool_calls)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "\n".join("abcdefghij" * 2_000 for _ in range(5)),
+        "QUJD" * 20_000,
+        '{"v": [1, 2, 3]}, ' * 4_000,
+        "港口日志" * 9_000,
+        "\n" * 40_000,
+    ],
+    ids=["five-lines", "base64", "json", "cjk", "empty-lines"],
+)
+async def test_an_output_of_any_shape_is_shown_in_part_and_read_to_its_end(harness: Harness, output: str) -> None:
+    OUTPUTS["it"] = output
+    answer = await harness.ask("Look it up.", calls(("look_up", {"what": "it"})), says("Seen."), context_window=4_000)
+    assert tokens.count_messages(harness.model.asked[-1]) < 3_600
+    whole = await read_all(harness.memory().read_tool_log, answer.tool_calls[0]["log_id"])
+    assert whole.replace("\n", "") == output.replace("\n", "")
+
+
+async def test_pages_that_were_read_are_shown_whole_and_later_told_how_to_read_again(harness: Harness) -> None:
+    await talk(harness, 40)
+
+    def expand(page: int) -> Any:
+        def reply(messages: list[BaseMessage]) -> AIMessage:
+            (summary, *_) = ids_in(str(messages[1].text).split("## Summary Memory")[1])
+            return calls(("expand_summary", {"summary_id": summary, "page": page}))
+
+        return reply
+
+    steps = [expand(page) for page in range(1, 6)]
+    await harness.ask("Tell me all.", *steps, says("That is all."), context_window=4_000)
+    for i in range(1, 6):
+        latest = str(harness.model.asked[i][-1].text)
+        assert latest.startswith(f"Original messages, page {i} of "), "a page is never cut"
+        assert "[…" not in latest
+    earlier = "\n".join(str(m.text) for m in harness.model.asked[-1][2:-2])
+    assert "Original messages" not in earlier
+    assert "expand_summary(summary_id=" in earlier
+    assert "log_id" not in earlier.replace("with its log_id", "").replace("read_tool_log(log_id=", "")
+
+
+async def test_a_question_larger_than_the_window_is_shown_in_part_and_stored_whole(harness: Harness) -> None:
+    question = "BEGIN-IT " + " ".join(str(n) for n in range(60_000)) + " END-IT?"
+    answer = await harness.ask(question, says("Long."), context_window=4_000)
+    assert answer.stop_reason == "answer"
+    window = harness.window()
+    assert "BEGIN-IT 0 1 2" in window
+    assert "59999 END-IT?" in window
+    assert tokens.count_messages(harness.model.asked[-1]) < 3_600
+    (pointer,) = re.findall(r"expand_summary\(summary_id='([0-9a-f-]{36})'\)", window)
+    assert "expand_summary" in harness.model.offered[-1]
+    page = await harness.memory().read_summary_memory(pointer, 7)
+    assert re.search(r"(\d+) (\d+) (\d+)", page)
+    async with harness.resources.db.transaction("default") as conn:
+        rows = await (await conn.execute("SELECT content, summary_id FROM messages ORDER BY seq")).fetchall()
+    assert rows[0] == {"content": question, "summary_id": None}
+
+
+async def test_a_question_that_fits_is_left_alone_whatever_else_gives_way(harness: Harness) -> None:
+    await talk(harness, 30)
+    question = "What is the price of " + ", ".join(f"item {n}" for n in range(250)) + "?"
+    await harness.ask(question, says("Dear."), context_window=4_000)
+    assert question in harness.window()
+
+
+async def test_other_memories_give_way_by_rank(harness: Harness) -> None:
+    for n in range(5):
+        text = f"Chapter {n} of the pilot's book speaks of barges. " + LINE.format(n=n) * 12
+        await harness.memory().write_knowledge_base(text, {"source": f"book-{n}.pdf", "title": "Book"})
+    await talk(harness, 2, words=18)
+    answer = await harness.ask("What does the pilot's book say of barges?", says("Much."), context_window=4_000)
+    assert "passages of other memories left out" in answer.compactions[0]
+    left = re.findall(r"(?m)^\[(\d+)\] ", harness.segment("Knowledge Base"))
+    assert left in (["1"], ["1", "2"]), "the best stay, the last go first"
+
+
+async def test_schemas_too_large_for_the_window_are_not_offered(harness: Harness) -> None:
+    @toolbox.register_tool(side_effect=False, examples=["read the pilot's book"], pinned=True)
+    def endless(book: str) -> str:
+        """Read a book."""
+        return book
+
+    toolbox.get("endless").tool.description = "Read the pilot's book. " + "It has many pages. " * 3_000
+    try:
+        await talk(harness, 12)
+        await harness.ask("Read the pilot's book.", says("No."), context_window=4_000)
+    finally:
+        toolbox.remove("endless")
+    offered = harness.model.offered[-1]
+    assert "endless" not in offered
+    assert "expand_summary" in offered
+
+
+async def test_the_providers_own_limit_is_believed_from_then_on(harness: Harness) -> None:
+    said = await talk(harness, 40)
+    too_long = ContextOverflowError("This model's maximum context length is 5000 tokens, yours has 9000.")
+    answer = await harness.ask("What came on day 3?", too_long, says("Three."))
+    first, second = harness.model.asked[-2:]
+    assert tokens.count_messages(second) < tokens.count_messages(first) / 2
+    assert answer.answer == "Three."
+    assert answer.context["window"] == 5_000
+    assert [str(m.text).split("\n\n## ")[0] for m in (first[1], second[1])] == ["# Question\nWhat came on day 3?"] * 2
+    found = "".join(
+        [await read_all(harness.memory().read_summary_memory, i) for i in ids_in(harness.segment("Summary"))]
+    ) + harness.segment("Conversation")
+    assert all(f"OBERON-{n}:" in found for n in range(len(said) // 2))
+    await harness.ask("And on day 4?", says("Four."))
+    assert tokens.count_messages(harness.model.asked[-1]) < 4_500, "no second refusal is needed"
+
+
+async def test_a_refusal_without_a_number_halves_the_call(harness: Harness) -> None:
+    await talk(harness, 40)
+    await harness.ask("What came on day 3?", ContextOverflowError("too long"), says("Three."))
+    first, second = (tokens.count_messages(messages) for messages in harness.model.asked[-2:])
+    assert second < first * 0.75
+
+
+async def test_reported_usage_tightens_the_count_for_the_next_call(harness: Harness) -> None:
+    await talk(harness, 4)
+
+    def reported(messages: list[BaseMessage]) -> AIMessage:
+        sent = tokens.count_messages(messages) * 3
+        usage = {"input_tokens": sent, "output_tokens": 1, "total_tokens": sent + 1}
+        return AIMessage("Yes.", usage_metadata=usage)
+
+    first = await harness.ask("Are you there?", reported, context_window=8_000)
+    second = await harness.ask("Still?", says("Yes."), context_window=8_000)
+    assert harness.resources.usage.ratio("scripted") > 1.8
+    assert second.context["segments"]["system"] > first.context["segments"]["system"] * 1.4
+
+
+async def test_a_window_too_small_to_work_with_is_refused_in_words(harness: Harness) -> None:
+    with pytest.raises(ConfigurationError, match=r"2,000.*RICORDO_CONTEXT_WINDOW"):
+        await harness.ask("Hello?", context_window=1_000)
+
+
+class SpokenSummary(BaseChatModel):
+    """A summariser that speaks, as providers do."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "spoken"
+
+    def with_structured_output(self, schema: Any, **_: Any) -> Any:
+        from langchain_core.runnables import RunnableLambda  # noqa: PLC0415 - only here
+
+        def parse(message: AIMessage) -> dict[str, Any]:
+            return {"raw": message, "parsed": {**SAID, "facts": [str(message.text)]}, "parsing_error": None}
+
+        assert schema["properties"].keys() == StructuredSummary.model_fields.keys()
+        return self | RunnableLambda(parse)
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> Any:
+        from langchain_core.outputs import ChatGeneration, ChatResult  # noqa: PLC0415 - only here
+
+        assert isinstance(messages[-1], HumanMessage)
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage("PSST barges gulls parcel keeper light harbour"))]
+        )
+
+
+SAID = {"description": "harbour log of barges", "purpose": "", "decisions": [], "open_items": [], "named_things": []}
+
+
+async def test_summaries_are_not_heard_in_the_users_stream(harness: Harness) -> None:
+    await talk(harness, 12)
+    harness.resources.models["spoken"] = SpokenSummary()
+    harness.resources.settings = harness.resources.settings.model_copy(
+        update={"summary_model": "spoken", "context_window": 4_000}
+    )
+    harness.model.script[:] = [says("Three barges.")]
+    config = {"configurable": {"thread_id": str(thread_key("default", "t"))}}
+    heard = []
+    async for message, about in harness.agent._graph.astream(
+        {"messages": [HumanMessage("What came on day 3?")]}, config, stream_mode="messages"
+    ):
+        assert NO_STREAM not in (about.get("tags") or [])
+        heard.append(str(message.text))
+    assert "harbour log of barges" in harness.segment("Summary"), "the model's summary was taken"
+    assert "Three barges." in heard
+    assert not any("PSST" in text for text in heard)
+
+
+@pytest.mark.parametrize("place", [0.02, 0.5, 0.97])
+async def test_a_needle_anywhere_in_a_long_thread_comes_back_word_for_word(harness: Harness, place: float) -> None:
+    needle = "The key of the lighthouse hangs behind the third oak, MALVOLIO-77, and nobody knows."
+    window, texts = 4_000, []
+    while tokens.count(" ".join(texts)) < 3 * window:
+        texts.append(f"Entry {len(texts)}. {LINE.format(n=len(texts)) * 12}")
+    long = "".join(f"{n} fathoms; " for n in range(700))
+    at = int(place * len(texts))
+    texts[at] = f"{long[:3_500]} {needle} {long[3_500:]}"
+    for n, text in enumerate(texts):
+        await harness.memory().write_conversational_memory("t", ("user", "assistant")[n % 2], text)
+    await harness.ask("Where is the key?", says("I look."), context_window=window)
+    found = harness.window()
+    for id_ in dict.fromkeys(ids_in(found) + re.findall(r"summary_id='([0-9a-f-]{36})'", found)):
+        found += await read_all(harness.memory().read_summary_memory, id_)
+    assert needle in found.replace("\n", "")
