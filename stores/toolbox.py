@@ -61,6 +61,7 @@ class Toolbox:
         self.kept_groups: set[str] = set()
         """Groups whose tools stay in the catalogue although they are not registered: their server is down."""
         self._tools: dict[str, RegisteredTool] = {}
+        self._demanding: set[str] = set()
         self._disabled: set[str] = set()
         self._failed: set[str] = set()
         self._indexed: dict[str, IndexedTool] = {}
@@ -114,11 +115,14 @@ class Toolbox:
             )
         self._tools[name] = tool
         self._forget(name)
+        if tool.requires:
+            self._demanding.add(name)
         if tool.group:
             self.groups.setdefault(tool.group, "")
 
     def _forget(self, name: str) -> None:
         self._failed.discard(name)
+        self._demanding.discard(name)
         self.notices.pop(name, None)
         self._index = None
 
@@ -161,7 +165,7 @@ class Toolbox:
 
     def hidden(self, settings: Settings) -> set[str]:
         """Return the tools that are neither offered nor found: disabled, broken, or without the setting they need."""
-        unavailable = {tool.name for tool in self._tools.values() if tool.requires and not tool.available(settings)}
+        unavailable = {name for name in self._demanding if not self._tools[name].available(settings)}
         return unavailable | self._disabled | self._failed
 
     def disabled(self, name: str) -> bool:

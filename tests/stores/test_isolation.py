@@ -12,7 +12,8 @@ from stores.database import EVERYONE, Database
 from stores.manager import MemoryManager
 from stores.memory_work import Said
 from stores.vectors import Query, ensure_space
-from tests.support.crowd import EVERYONE_MARK, LOUD, NAMES, Somebody, World
+from tests.support.crowd import EVERYONE_MARK, LOUD, Somebody, World
+from tests.support.crowd_sql import NAMES
 from tests.support.small_embedder import small_embedder
 
 _OPERATIONS = int(os.environ.get("ISOLATION_OPERATIONS", "700"))

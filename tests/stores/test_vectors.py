@@ -278,14 +278,18 @@ async def test_where_a_condition_leaves_the_index_short_all_units_are_looked_at(
     monkeypatch.setattr(search, "_EXACT", 100)
     monkeypatch.setattr(search, "_VISIT", 1)
     await ensure_space(dsn, memory.embedder)
-    many = random_units(400, 1)
+    many = random_units(800, 1)
     await store(db, memory, many)
+    far = np.argsort(many.vectors @ many.vectors[7])[:9]
+    wanted = {many.units[i].id for i in far}
     async with db.transaction("ada") as conn:
         await conn.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         await conn.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL hnsw.max_scan_tuples = 1")
         query = Query("", many.vectors[7], terms(""))
-        hits = await memory.search(conn, query, 5, where=sql.SQL("content ~ %s"), params=["number 3?9 "])
-    assert {hit.content for hit in hits} == {"number 9 of batch 1", "number 39 of batch 1"}
+        hits = await memory.search(
+            conn, query, 20, where=sql.SQL("id::text = ANY(%s)"), params=[list(map(str, wanted))]
+        )
+    assert {hit.id for hit in hits} == wanted
 
 
 async def test_the_first_model_fills_the_memories_and_another_one_is_refused(dsn: str, embedder: Embedder) -> None:

@@ -77,7 +77,11 @@ class ScriptedChat(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         reply = self._next(messages, kwargs)
         chunk = AIMessageChunk(
-            content=reply.content, tool_calls=reply.tool_calls, invalid_tool_calls=reply.invalid_tool_calls, id=reply.id
+            content=reply.content,
+            tool_calls=reply.tool_calls,
+            invalid_tool_calls=reply.invalid_tool_calls,
+            id=reply.id,
+            usage_metadata=reply.usage_metadata,
         )
         yield ChatGenerationChunk(message=chunk)
 
