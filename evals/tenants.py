@@ -68,7 +68,7 @@ async def benchmark_tenants(
         alone = await world.times(users, queries, progress)
         for user in range(1, users):
             await add_share(scratch, _name(user - 1), kind="user_memory", with_user=_name(user))
-        shared = await world.times(users, queries // 5, progress, shared=True)
+        shared = await world.times(users, queries, progress)
         found = {user: await world.compare(user) for user in _picked(users)}
     least, most = min(found), max(found)
     return {
@@ -138,16 +138,16 @@ class _World:
         text = sentence(self._dice, 8)
         return Query(text, directions(self._noise, 1, self._dims)[0], terms(text))
 
-    async def times(self, users: int, queries: int, progress: Progress, *, shared: bool = False) -> Latency:
-        """Time `recall` for users at random."""
+    async def times(self, users: int, queries: int, progress: Progress) -> Latency:
+        """Time recall as the tool does it, for users at random."""
         seconds = []
         for number in range(queries + _WARM_UP):
             own = self._manager.for_user(_name(self._dice.randrange(users))).user_memory
             question = self._question()
             began = time.perf_counter()
-            await own.recall(question, _RECALLED, shared=shared)
+            await own.recall(question, _RECALLED, shared=True)
             seconds.append(time.perf_counter() - began)
-            progress("recalls with shares" if shared else "recalls", number + 1, queries + _WARM_UP)
+            progress("recalls", number + 1, queries + _WARM_UP)
         return Latency.of(seconds[_WARM_UP:])
 
     async def compare(self, user: int) -> float:

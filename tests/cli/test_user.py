@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from stores.database import Database
@@ -63,7 +64,7 @@ def test_a_team_is_made_by_its_first_member(run: Run) -> None:
     assert row[:3] == ["anna", "team crew", "knowledge_base"]
 
 
-def test_memory_is_embedded_anew_with_the_model_of_the_settings(run: Run, tmp_path: Path) -> None:
+def test_memory_is_embedded_anew_with_the_model_of_the_settings(run: Run, dsn: str, tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("The lamp burns whale oil.", encoding="utf-8")
     assert run("ingest", str(note)).returncode == 0
@@ -72,5 +73,7 @@ def test_memory_is_embedded_anew_with_the_model_of_the_settings(run: Run, tmp_pa
     done = json.loads(run("reembed", "--json", RICORDO_EMBEDDINGS="minilm").stdout)
     assert done["units"] == {"knowledge_base": 1}
     assert done["model"].startswith("minilm")
+    with psycopg.connect(dsn) as conn:
+        assert conn.execute("SELECT DISTINCT embedding_model FROM toolbox").fetchall() == [(done["model"],)]
     asked = run("ask", "What does the lamp burn?", RICORDO_EMBEDDINGS="minilm")
     assert b"whale oil" in asked.stdout, asked.stderr
