@@ -119,11 +119,15 @@ async def benchmark_turns(
         manager = MemoryManager(db, clocked)
         own = Resources(resources.settings, db, clocked, manager, resources.toolbox, {_MODEL: _Instant()})
         rows: list[dict[str, float]] = []
-        with in_use(own):
-            async with aclosing(Agent(own, saver)) as agent:
-                for turn in range(turns):
-                    rows.append(await _turn(agent, clocked, turn))
-                    progress("turns", turn + 1, turns)
+        await own.toolbox.sync(db, clocked)
+        try:
+            with in_use(own):
+                async with aclosing(Agent(own, saver)) as agent:
+                    for turn in range(turns):
+                        rows.append(await _turn(agent, clocked, turn))
+                        progress("turns", turn + 1, turns)
+        finally:
+            await own.toolbox.sync(resources.db, resources.embedder)
     return _report(rows, memories, resources.embedder.model_id)
 
 
