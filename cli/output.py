@@ -121,7 +121,8 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
 
 
 def _wants_details() -> bool:
-    return os.environ.get("RICORDO_LOG_LEVEL", "").lower() == "debug"
+    asked = os.environ.get("RICORDO_LOG_LEVEL", "").lower() == "debug"
+    return asked or logging.getLogger().level == logging.DEBUG  # it may stand in .env
 
 
 def _set_up_logging() -> None:

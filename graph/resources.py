@@ -40,6 +40,7 @@ class Resources:
     mcp_servers: "list[ServerState]" = field(default_factory=list)
     """What became of the MCP servers that the deployment names."""
     usage: ProviderCounts = field(default_factory=ProviderCounts)
+    _made: list[str] = field(default_factory=list)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
     def chat_model(self, name: str) -> BaseChatModel:
@@ -50,7 +51,13 @@ class Resources:
         """
         if name not in self.models:
             self.models[name] = self._offline() if name == OFFLINE else make_model(name, self.settings)
+            self._made.append(name)
         return self.models[name]
+
+    async def close_models(self) -> None:
+        """Close the connections of the chat models that were made here; they belong to this event loop."""
+        for name in self._made:
+            await close_model(self.models[name])
 
     def _offline(self) -> BaseChatModel:
         from graph.offline import OfflineChat  # noqa: PLC0415 - only those without a model need it
@@ -122,5 +129,4 @@ async def open_resources(
                     task.cancel()
                 await asyncio.gather(*resources.background, return_exceptions=True)
                 await embedder.aclose()
-                for name in resources.models.keys() - (models or {}).keys():
-                    await close_model(resources.models[name])
+                await resources.close_models()

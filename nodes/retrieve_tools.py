@@ -17,6 +17,8 @@ from graph.window import Window
 
 _OBSERVED = 600
 """Characters of the latest observation that the search sees: its head tells what it is."""
+_KEPT_FREE = 4
+"""Places that the search leaves for what `read_toolbox` will be asked for, and for the tools that pointers need."""
 
 
 @timed
@@ -35,7 +37,7 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     pinned = [tool.name for tool in toolbox if tool.pinned]
     wanted = [name for name in (*pinned, *needed, *_found(state)) if name in toolbox and name not in hidden]
     offered = list(dict.fromkeys([*offered, *wanted]))[: limits.max_tools]
-    room = min(limits.tools_per_step, limits.max_tools - len(offered))
+    room = min(limits.tools_per_step, limits.max_tools - min(_KEPT_FREE, limits.max_tools // 4) - len(offered))
     if room > 0:
         hits = await toolbox.search(_queries(state, window), room, exclude=offered, settings=settings)
         offered += [hit.name for hit in hits]
@@ -44,23 +46,29 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
 
 
 def _found(state: State) -> list[str]:
-    """Return the tools that `read_toolbox` named in the latest step."""
+    """Return the tools that `read_toolbox` named in the latest step, a line each; some lines may have been cut."""
     names: list[str] = []
     for message in _latest(state):
         if message.name == "read_toolbox" and message.status == "success":
-            try:
-                names += [tool["name"] for tool in json.loads(text_of(message))]
-            except (ValueError, KeyError, TypeError):  # cut to fit the window, or nothing found: nothing to offer
-                continue
+            for line in text_of(message).splitlines():
+                try:
+                    names.append(json.loads(line.rstrip(","))["name"])
+                except (ValueError, KeyError, TypeError):  # a bracket, a cut line, or words for the model
+                    continue
     return names
 
 
 def _queries(state: State, window: Window) -> list[str]:
-    """Return what is looked for: the question, and what the last step said and returned, condensed."""
-    latest = [text_of(m)[:_OBSERVED] for m in _latest(state) if m.name != "read_toolbox"]
-    said = next((text_of(m) for m in reversed(exchange_of(state)) if isinstance(m, AIMessage)), "")
-    observed = "\n".join([said[:_OBSERVED], *latest]).strip()
-    return [window.question, f"{window.question[:_OBSERVED]}\n{observed}"] if observed else [window.question]
+    """Return what is looked for: the question, what the model said of this step, and what the last tools returned.
+
+    What the model says names the step better than anything else; an observation means little without the question.
+    """
+    said = next((text_of(m).strip() for m in reversed(exchange_of(state)) if isinstance(m, AIMessage)), "")
+    observed = "\n".join(text_of(m)[:_OBSERVED] for m in _latest(state) if m.name != "read_toolbox").strip()
+    queries = [window.question, said[:_OBSERVED]]
+    if observed:
+        queries.append(f"{window.question[:_OBSERVED]}\n{observed[:_OBSERVED]}")
+    return [query for query in queries if query]
 
 
 def _latest(state: State) -> list[ToolMessage]:

@@ -13,8 +13,8 @@ from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
 from graph.settings import Settings
-from stores.tool_schema import fingerprint, make_tool, openai_schema
-from stores.tool_text import INDEX_VERSION, ToolText
+from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema
+from stores.tool_text import ToolText, index_version
 
 Source = Callable[..., Any] | BaseTool
 """What can be registered."""
@@ -92,12 +92,12 @@ class RegisteredTool:
     @cached_property
     def content_hash(self) -> bytes:
         """Hash of all that the search text comes from."""
-        return fingerprint(self.source, self.name, self.group, self.tags, self.examples, INDEX_VERSION)
+        return fingerprint(self.source, self.name, self.group, self.tags, self.examples, index_version())
 
     @property
     def description(self) -> str:
         """The description as it was written, whole; the tool's name in words where nobody wrote one."""
-        return self.tool.description
+        return self.source.description if isinstance(self.source, BaseTool) else description_of(self.source)
 
     @property
     def documented(self) -> bool:
@@ -119,7 +119,7 @@ class RegisteredTool:
             ToolError: No schema can be made of the tool.
         """
         parameters = json.loads(self.schema_json)["function"]["parameters"]
-        return ToolText(self.name, self.description, parameters, self.group, self.tags, (*self.examples, *more))
+        return ToolText(self.name, self.tool.description, parameters, self.group, self.tags, (*self.examples, *more))
 
 
 def origin(source: Source) -> str:

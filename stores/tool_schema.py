@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import hashlib
 import inspect
+import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typing import Any, get_args, get_origin, is_typeddict
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import BaseModel, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from graph.errors import ToolError
 from stores.text import clean
@@ -27,6 +28,7 @@ _OTHER_TYPES = {"dict": "object", "float": "number", "int": "integer", "bool": "
     "list": "array",
     "tuple": "array",
 }
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -54,6 +56,13 @@ def words_of(name: str) -> str:
     return " ".join(spaced.split()).lower()
 
 
+def description_of(function: Callable[..., Any]) -> str:
+    """Return a function's description as `make_tool` takes it from a Google docstring, without making the tool."""
+    blocks = (inspect.getdoc(function) or "").split("\n\n")
+    told = itertools.takewhile(lambda block: not block.startswith(("Args:", "Returns:", "Example:")), blocks)
+    return " ".join(told).strip() or words_of(function.__name__).capitalize() + "."
+
+
 def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
     """Make a LangChain tool of a function, sync or async, by LangChain's own conversion.
 
@@ -69,7 +78,7 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
     options["coroutine" if inspect.iscoroutinefunction(function) else "func"] = function
     try:
         if not described:
-            return StructuredTool.from_function(**options, description=words_of(name).capitalize() + ".")
+            return StructuredTool.from_function(**options, description=description_of(function))
         try:
             return StructuredTool.from_function(**options, parse_docstring=True)
         except ValueError:  # not a Google docstring, or one that tells of other parameters than there are
@@ -185,7 +194,8 @@ def fingerprint(source: Callable[..., Any] | BaseTool, name: str, *more: object)
     else:
         target = inspect.unwrap(source)
         parts = (name, target.__doc__, *_signature(target), *more)
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
+    text = _ADDRESS.sub("", "\x1f".join(map(str, parts)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _signature(function: Callable[..., Any]) -> tuple[object, ...]:
@@ -216,6 +226,6 @@ def _class_shape(kind: type) -> str:
     if issubclass(kind, BaseModel | enum.Enum) or dataclasses.is_dataclass(kind) or is_typeddict(kind):
         try:
             return json.dumps(TypeAdapter(kind).json_schema())
-        except PydanticUserError:  # a part of it has no schema; the tool's own conversion will say so
-            return f"{kind.__qualname__}{kind.__annotations__}"
+        except Exception:  # noqa: BLE001 - a part without a schema, or injected; the tool's own conversion will tell
+            return f"{kind.__qualname__}{getattr(kind, 'model_fields', kind.__annotations__)}"
     return kind.__qualname__

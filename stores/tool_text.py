@@ -5,15 +5,15 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from stores.lexical import terms
 from stores.text import clean
 from stores.tool_schema import bounded, words_of
 
-INDEX_VERSION = 1
-"""To be raised whenever something here changes what is indexed: every tool is then indexed anew."""
-
+_VERSION = 1
+"""To be raised when something here changes what is indexed and `index_version` does not notice."""
 _DEPTH = 3
 _INDEXED = 2000
 """Characters of one field that are indexed: what a tool is for stands at its beginning."""
@@ -87,6 +87,15 @@ def words(text: str) -> Counter[str]:
     for word in _WORD.findall(words_of(unicodedata.normalize("NFKC", text)).casefold()):
         counted[f"~{word[:_BEGINNING]}"] += 1
     return counted
+
+
+@cache
+def index_version() -> str:
+    """Return what stands for the way tools are indexed: when it changes, every tool is indexed anew."""
+    sample = ToolText(
+        "getUserName", "Cafés running 東京都. No.", {"properties": {"k": {"enum": ["x"]}}}, "g", ["t"], ["p"]
+    )
+    return f"{_VERSION} {sorted(sample.terms().items())} {sample.passages()}"
 
 
 def requests_of(task: str) -> list[str]:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from langchain_core.tools import BaseTool
 
 from graph.embeddings import Embedder
-from graph.errors import ToolError
+from graph.errors import EmbeddingError, ToolError
 from graph.settings import Settings, get_settings
 from stores import tool_catalogue
 from stores.database import Database
 from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolOptions, origin, same_origin
 from stores.tool_augment import augmented
 from stores.tool_catalogue import Changes, Progress
-from stores.tool_index import IndexedTool, ToolIndex, request
+from stores.tool_index import IndexedTool, Request, ToolIndex, request
 from stores.tool_schema import check_name
 from stores.units import Query
 
@@ -199,22 +199,24 @@ class Toolbox:
             k: How many tools to return at most.
             exclude: Names to leave out.
             settings: Tells which tools are available; None: the process's settings.
-
-        Raises:
-            EmbeddingError: The embedding model cannot be loaded or reached.
         """
         index = self._ready()
         queries = [query] if isinstance(query, str | Query) else query
-        embed = self._embedder.query if self._embedder and index.embedded else None
-        requests = [
-            await request(q, embed) if isinstance(q, str) else await request(q.text, embed, q.embedding)
-            for q in queries
-        ]
+        requests = [await self._request(q, index) for q in queries]
         out = set(exclude) | self.hidden(settings or get_settings())
         return [
             ToolHit(name, self._tools[name].description, score, self._tools[name].group)
             for name, score in index.search(requests, k, out)
         ]
+
+    async def _request(self, query: str | Query, index: ToolIndex) -> Request:
+        text, embedding = (query, None) if isinstance(query, str) else (query.text, query.embedding)
+        if self._embedder is not None and index.embedded:
+            try:
+                return await request(text, self._embedder.query, embedding)
+            except EmbeddingError as error:
+                _log.warning("Tools are looked for by words alone: %s", error)
+        return await request(text, None, embedding)
 
     def _ready(self) -> ToolIndex:
         """Return the index; tools that are new since the last synchronisation are found by words alone."""
@@ -268,7 +270,7 @@ class Toolbox:
         self._embedder = embedder
         self._indexed = {name: row.indexed for name, row in rows.items()}
         self._disabled = {name for name, row in rows.items() if not row.enabled}
-        entries = await augmented(list(self), rows, self._stale(embedded=True), model)
+        entries = await augmented(list(self), rows, await asyncio.to_thread(self._stale, embedded=True), model)
         self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress)
         kept = {name for name, row in rows.items() if row.indexed.group in self.kept_groups or not row.enabled}
         gone = rows.keys() - kept - self._tools.keys()

@@ -32,6 +32,8 @@ _SAVE_SECONDS = 600
         "trovami l'articolo Attention is all you need",
         "cerca articoli scientifici sulla memoria degli agenti",
         "puoi prendermi il paper MemGPT",
+        "搜索关于智能体记忆的论文",
+        "帮我找 MemGPT 这篇论文",
     ],
     side_effect=False,
 )
@@ -75,6 +77,9 @@ async def arxiv_search_candidates(query: str, k: int = 5, *, runtime: "ToolRunti
         "memorizza il contenuto di quell'articolo",
         "scarica l'articolo e mettilo nella base di conoscenza",
         "voglio più dettagli su un articolo",
+        "获取一篇论文的更多细节",
+        "了解这篇论文的更多详细信息",
+        "把这篇论文保存到知识库",
     ],
     timeout=_SAVE_SECONDS,
 )

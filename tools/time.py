@@ -24,6 +24,8 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
         "che ore sono",
         "che giorno è oggi",
         "in che settimana siamo",
+        "现在几点",
+        "今天几号",
     ],
     side_effect=False,
 )

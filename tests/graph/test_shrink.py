@@ -113,7 +113,7 @@ def _plain(text: str) -> str:
 
 # Not shrunk: an example takes long, and tells enough as it is.
 FEW = settings(
-    max_examples=15,
+    max_examples=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -56,7 +56,7 @@ class Summariser:
 
 
 @pytest.fixture
-def summariser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Summariser]:
+async def summariser(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Summariser]:
     with OpenAIServer() as server:
         for name, value in server.settings().items():
             monkeypatch.setenv(name, value)
@@ -66,6 +66,7 @@ def summariser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Summariser]:
         resources.chat_model(settings.chat_model)  # its first import takes longer than the patience here
         with in_use(resources):
             yield Summariser(server, resources)
+        await resources.close_models()
         assert server.violations == []
 
 

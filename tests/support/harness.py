@@ -129,7 +129,10 @@ async def open_harness(db: Database, embedder: Embedder, home: Path, **settings:
     await tools.toolbox.sync(db, embedder)
     with in_use(resources):
         async with open_checkpointer(db.dsn) as saver, aclosing(Agent(resources, saver)) as agent:
-            yield Harness(agent, model)
+            try:
+                yield Harness(agent, model)
+            finally:
+                await resources.close_models()
 
 
 def texts(messages: Iterable[BaseMessage]) -> list[str]:
