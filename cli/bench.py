@@ -1,5 +1,6 @@
 """`ricordo bench`: how long a turn takes, and a recall beside many other users."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,6 +50,81 @@ def bench_turn(
         rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
         for name, spread in rows:
             output.write(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+
+    output.run(work, as_json=as_json)
+
+
+@app.command("thread")
+def bench_thread(
+    turns: Annotated[int, typer.Option(min=4, metavar="N", help="Turns of the thread.")] = 500,
+    window: Annotated[int, typer.Option(min=2000, metavar="TOKENS", help="The model's window.")] = 8_000,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a line for each turn there.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw window and checkpoints there.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Hold one conversation of hundreds of turns: does the window stay below its threshold, and a turn's cost flat?
+
+    A stand-in for the chat model talks at length, calls tools and opens summaries. In the middle the checkpoints are
+    pruned, and the thread goes on. It works in a scratch database that is dropped afterwards.
+
+    \b
+    Examples:
+      ricordo bench thread
+      ricordo bench thread --turns 500 --csv docs/long-thread.csv --svg docs/long-thread.svg
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress
+        from evals.long_thread import plot, run_long_thread, summary_of, write_csv
+        from graph.resources import open_resources
+
+        async with open_resources() as resources:
+            with progress() as advance:
+                rows = await run_long_thread(resources, turns=turns, window=window, progress=advance)
+        if csv:
+            write_csv(rows, csv)
+        if svg:
+            plot(rows, svg)
+        report = summary_of(rows)
+        if as_json:
+            output.write_json(report)
+        else:
+            output.write("".join(f"{name.replace('_', ' '):<28} {value}\n" for name, value in report.items()))
+
+    output.run(work, as_json=as_json)
+
+
+@app.command("compaction")
+def bench_compaction(
+    repeats: Annotated[int, typer.Option(min=1, max=50, metavar="N", help="How often each is measured.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """Measure counting a full window, compacting 200 messages without a model, and reading a page of a summary.
+
+    It works in a scratch database that is dropped afterwards.
+
+    \b
+    Examples:
+      ricordo bench compaction
+      ricordo bench compaction --json
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress
+        from evals.compaction import benchmark_compaction
+        from graph.resources import open_resources
+
+        async with open_resources() as resources:
+            with progress() as advance:
+                report = await benchmark_compaction(resources, repeats=repeats, progress=advance)
+        if as_json:
+            output.write_json(report)
+            return
+        output.write(f"{'milliseconds':<36}{'p50':>10}{'p95':>10}\n")
+        for name, spread in report["milliseconds"].items():
+            output.write(f"{name.replace('_', ' '):<36}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
 
     output.run(work, as_json=as_json)
 

@@ -10,6 +10,8 @@ from graph import prompts
 from graph.state import State
 from stores.text import clean
 
+STEPS = "ricordo_steps"
+"""In the `additional_kwargs` of the message that stands for earlier steps of a turn: what they were."""
 _BAD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -18,6 +20,13 @@ def exchange_of(state: State) -> list[AnyMessage]:
     messages = state["messages"]
     last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
     return messages[last + 1 :]
+
+
+def is_exchange(message: AnyMessage) -> bool:
+    """Tell whether a message is of a tool exchange and not of the dialogue: a call, a result, or steps in short."""
+    if isinstance(message, AIMessage):
+        return bool(message.tool_calls or message.invalid_tool_calls) or STEPS in message.additional_kwargs
+    return isinstance(message, ToolMessage)
 
 
 def groups_of(exchange: list[AnyMessage]) -> list[list[AnyMessage]]:

@@ -80,16 +80,17 @@ class Ladder:
             least: With no more tools than those that the window points to.
             beside: Messages counted in.
         """
-        state: State = {**self.state, "messages": [*self._exchange, *beside]}
+        state = self._as_it_stands(*beside)
         if least:
             state = {**state, "offered": prompt.pointed_at(state, self.window)}
         return prompt.measure(state, self.window, self._limits, final=least)
 
-    def expected(self) -> int:
-        """Count the next call with as many tools as will be offered: above the threshold only those that it needs."""
-        use = self.use()
-        rest = use["tokens"] - use["segments"]["tools"]
-        return max(self.use(least=True)["tokens"], min(use["tokens"], rest + max(0, self.goals.threshold - rest)))
+    def _as_it_stands(self, *beside: AnyMessage) -> State:
+        return {**self.state, "messages": [*self._exchange, *beside]}
+
+    def carried(self) -> int:
+        """Count the next call as it stands now, without the tools that are yet to be chosen."""
+        return prompt.measure(self._as_it_stands(), self.window, self._limits, final=True)["tokens"]
 
     def tokens(self, goal: int | None = None) -> int:
         """Count the next call as it stands now; for the hard goal with the fewest tools."""

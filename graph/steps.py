@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph import prompts
+from graph.exchange import STEPS
 from graph.limits import Limits
 from graph.resources import get_resources
 from graph.summarise import Spoken, summarise
@@ -14,7 +15,6 @@ from stores.conversation import Row
 from stores.manager import MemoryManager
 from stores.pages import fit
 
-_MARK = "ricordo_steps"  # in the message's additional_kwargs: what it stands for
 _ARGS_CHARACTERS = 100
 _FOUND_SHARE = 0.4  # of the room, for what the calls found; the rest is for the calls
 _FRAME = 16  # tokens of the message around its parts
@@ -49,11 +49,11 @@ class Steps:
         self._ids: list[str] = []
         self._first = groups[0][0].id  # the place of the short one
         for message in (m for group in groups for m in group):
-            if isinstance(message, AIMessage) and (before := message.additional_kwargs.get(_MARK)):
+            if isinstance(message, AIMessage) and (before := message.additional_kwargs.get(STEPS)):
                 self._found, self._ids = before["found"], [*before["ids"], *self._ids]
             elif isinstance(message, ToolMessage) and (log_id := log_id_of(message)):
                 self._ids.append(log_id)
-        self._new = [m for group in groups for m in group if not m.additional_kwargs.get(_MARK)]
+        self._new = [m for group in groups for m in group if not m.additional_kwargs.get(STEPS)]
 
     async def in_short(self, limits: Limits, room: int, seconds: float) -> AIMessage:
         """Return the message that stands for the steps.
@@ -70,7 +70,7 @@ class Steps:
         left = room - _FRAME - limits.count(head) - limits.count(found)
         text = "\n".join([head, *([found] if found else []), *_latest_that_fit(map(_line, rows), left, limits)])
         mark = {"found": found, "ids": self._ids}
-        return AIMessage(text, id=self._first, additional_kwargs={_MARK: mark})
+        return AIMessage(text, id=self._first, additional_kwargs={STEPS: mark})
 
     async def _what_was_found(self, rows: Iterable[Row], limits: Limits, most: int, seconds: float) -> str:
         """Summarise the outputs of the steps that are new here, together with what was said of those before."""

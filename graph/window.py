@@ -6,11 +6,13 @@ passage; headings in the question are escaped for the same reason.
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from graph import tokens
 from stores.passages import Passage, render_all
 
-_HEADING = re.compile(r"(?m)^(\s*)#")
+_ENDS = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # of a line
+_HEADING = re.compile(rf"(?:\A|(?<=[{_ENDS}]))([^\S{_ENDS}]*)#")
 
 INTROS = {
     "Conversation": "the latest turns of this thread, oldest first. Resolve references (it, that paper) from here.",
@@ -27,6 +29,7 @@ INTROS = {
 _FRAME = 4  # tokens of the message around the text
 
 
+@lru_cache(maxsize=4)  # a question may have a million lines, and is counted at every step of a compaction
 def shown_question(text: str) -> str:
     """Return the question under its heading; what looks like a heading in it is escaped."""
     return "# Question\n" + _HEADING.sub(r"\1\\#", text)

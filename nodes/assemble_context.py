@@ -3,10 +3,11 @@
 import time
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langgraph.runtime import Runtime
 
 from graph.context import Context, thread_of, user_of
+from graph.exchange import is_exchange
 from graph.memories import read_window
 from graph.resources import get_resources
 from graph.state import State, StateUpdate
@@ -52,16 +53,17 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     thread_id = thread_of(runtime)
     ids = [make_id("question", thread_key(manager.user_id, thread_id), m.id, text_of(m)) for m in asked]
+    *before, now = zip(ids, asked, strict=True)
+    await _store(manager, thread_id, fresh["run_id"], before)  # they belong in this turn's window
     _, window = await together(
-        _store(manager, thread_id, fresh["run_id"], list(zip(ids, asked, strict=True))),
-        read_window(runtime, question, ids[-1]),
+        _store(manager, thread_id, fresh["run_id"], [now]), read_window(runtime, question, ids[-1])
     )
     return fresh | {"question_id": str(ids[-1]), "window": window}
 
 
 def _asked(messages: list[AnyMessage]) -> list[HumanMessage]:
     """Return the user messages since the last answer: the question, and before it what no turn has answered."""
-    answered = max((i for i, m in enumerate(messages) if isinstance(m, AIMessage) and not m.tool_calls), default=-1)
+    answered = max((i for i, m in enumerate(messages) if m.type == "ai" and not is_exchange(m)), default=-1)
     return [m for m in messages[answered + 1 :] if isinstance(m, HumanMessage)]
 
 
@@ -81,8 +83,6 @@ def _run_id(runtime: Runtime[Context], asked: list[HumanMessage]) -> str:
 
 def _leftovers(messages: list[AnyMessage]) -> list[RemoveMessage]:
     """Remove what a turn that died left of its tool exchange, and the oldest messages beyond those that are kept."""
-    dialogue = [
-        m for m in messages if not isinstance(m, ToolMessage) and not (isinstance(m, AIMessage) and m.tool_calls)
-    ]
+    dialogue = [m for m in messages if not is_exchange(m)]
     kept = {m.id for m in dialogue[-_KEPT_MESSAGES:]}
     return [RemoveMessage(id=m.id) for m in messages if m.id and m.id not in kept]

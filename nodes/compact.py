@@ -22,9 +22,9 @@ async def compact(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
     ladder = Ladder(state, window, runtime, limits)
-    before = ladder.expected()
+    before = ladder.carried()
     await ladder.run()
-    after = ladder.expected()
+    after = ladder.carried()
     did = f"{before} to {after} tokens: {'; '.join(ladder.did) or 'nothing was left to shorten'}"
     return {
         "window": ladder.window,

@@ -37,6 +37,8 @@ _SURE = 0.8
 _BEGINNING = 5
 """Characters of a word that are compared: endings differ."""
 _MOST_SENTENCES = 5_000
+_SHORT = 60
+"""Characters of a message that can be no more than a yes."""
 _EXACT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>\"']+|\d+(?:[.,:/-]\d+)*")
 """What must stand in the source as it is: addresses and numbers."""
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ][\w'-]+")
@@ -161,7 +163,8 @@ def _share_beginnings(one: str, other: str) -> bool:
 
 def _assents(heard: Heard) -> bool:
     """Tell whether the user says yes to a question of the assistant."""
-    return heard.asked.rstrip().endswith("?") and any(ASSENTS.fullmatch(spoken.text.strip()) for spoken in heard.now)
+    said = [text for spoken in heard.now if len(text := spoken.text.strip()) <= _SHORT]
+    return heard.asked.rstrip().endswith("?") and any(map(ASSENTS.fullmatch, said))
 
 
 def _windows(claim: "_Words", texts: Iterable[str]) -> Iterable[str]:

@@ -48,7 +48,7 @@ REQUESTS = any_of(
 
 ASSENTS = re.compile(
     r"(?:(?:yes|yeah|yep|sure|ok|okay|of course|please do|please|go ahead|do it|do that|correct|exactly|right|thanks|"
-    r"thank you|sì|si|certo|va bene|d'accordo|esatto|fallo|grazie|sí|claro|vale|oui|bien sûr|d'accord|ja|klar|gerne|"
+    r"thank you|sì|si|certo|va bene|d'accordo|esatto|fallo|grazie|sí|claro|vale|oui|bien sûr|ja|klar|gerne|"
     r"好|好的|是|是的|对)[\s,.!]*)+",
     re.IGNORECASE,
 )

@@ -25,7 +25,7 @@ async def read_heard(
         conn: A transaction of the user.
         thread_id: The thread.
         recalled: What memory put into the window.
-        outside: What documents put into the window.
+        outside: What documents say about it.
     """
     cursor = await conn.execute(
         "SELECT id, role, left(content, %s) AS content FROM messages WHERE thread_id = %s ORDER BY seq DESC LIMIT %s",

@@ -74,9 +74,10 @@ class MemoryReader:
         async with self.db.transaction(self.user_id, shared=shared) as conn:
             return await self.memory.search(conn, ready, limit, where=where, params=params)
 
-    async def nearest(self, content: str, k: int = 5) -> Sequence[Row]:
+    async def nearest(self, query: Query | str, k: int = 5) -> Sequence[Row]:
         """Read what holds and is nearest to some words; nothing to no words."""
-        return [hit.row for hit in await self.recall(content, k)] if content.strip() else []
+        said = query if isinstance(query, str) else query.text
+        return [hit.row for hit in await self.recall(query, k)] if said.strip() else []
 
     async def find(self, memory_id: str) -> Row:
         """Read a memory, whether it holds or not.

@@ -25,6 +25,8 @@ _PARTS = 0.5
 """Weight of the single requests where a text counts out several, beside the text as a whole."""
 _GROUP = 1.0
 """Weight of a group's mean score in the routed list."""
+_TIE = 0.02
+"""Both lists have a first tool: the one that is better on the whole comes first."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ class ToolIndex:
         sums = np.bincount(self._groups, weights=fused, minlength=len(self._sizes))
         means = np.asarray(sums / self._sizes, np.float32)
         routed = fused + _GROUP * _spread(means)[self._groups]
-        return np.maximum(_share(fused), _share(routed))
+        own, lifted = _share(fused), _share(routed)
+        return _share(np.maximum(own, lifted) + _TIE * (own + lifted))
 
     def _fused(self, request: Request) -> Scores:
         lexical, covered = self._lexical(request.words)

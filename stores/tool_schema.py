@@ -22,6 +22,7 @@ from stores.text import clean
 MAX_DESCRIPTION = 1000
 """Characters of a description, the tool's or a parameter's, that the model sees."""
 
+_WAY_OUT = "Use JSON types, pydantic models, enums or Literal in its type hints."
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
 _OTHER_TYPES = {"dict": "object", "float": "number", "int": "integer", "bool": "boolean", "str": "string"} | {
@@ -85,8 +86,7 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
             return StructuredTool.from_function(**options, description=inspect.getdoc(function))
     except Exception as error:  # pydantic raises many kinds for a type without a schema, and for a name not found
         raise ToolError(
-            f"The tool {name!r} cannot be registered: no schema can be made of its signature ({error}). "
-            "Use JSON types, pydantic models, enums or Literal in its type hints."
+            f"The tool {name!r} cannot be used: no schema can be made of its signature ({_in_short(error)}). {_WAY_OUT}"
         ) from error
 
 
@@ -129,13 +129,19 @@ def openai_schema(tool: BaseTool) -> str:
     try:
         schema = convert_to_openai_tool(tool)
     except Exception as error:  # a foreign args_schema may fail in any way
-        raise ToolError(f"The tool {tool.name!r} cannot be used: its schema cannot be made ({error}).") from error
+        raise ToolError(
+            f"The tool {tool.name!r} cannot be used: no schema can be made of it ({_in_short(error)}). {_WAY_OUT}"
+        ) from error
     function = schema["function"]
     parameters = _mended(function.get("parameters") or {})
     parameters.pop("$schema", None)
     function["parameters"] = {"type": "object", "properties": {}} | parameters | {"type": "object"}
     function["description"] = bounded(clean(function.get("description") or ""))
     return json.dumps(schema, ensure_ascii=False)
+
+
+def _in_short(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def bounded(text: str, limit: int = MAX_DESCRIPTION) -> str:
@@ -147,39 +153,61 @@ def bounded(text: str, limit: int = MAX_DESCRIPTION) -> str:
 
 
 def _mended(schema: Any) -> Any:
-    """Mend one level of a JSON schema, and those below it."""
+    """Mend one level of a JSON schema, and those below it; what cannot be mended is left out."""
     if not isinstance(schema, Mapping):
         return schema if isinstance(schema, bool) else {}
-    mended: dict[str, Any] = {clean(str(key)): value for key, value in schema.items()}
-    for key, value in mended.items():
-        if key in {"properties", "$defs", "definitions"} and isinstance(value, Mapping):
-            mended[key] = {clean(str(name)): _mended(part) for name, part in value.items()}
-        elif key in {"anyOf", "oneOf", "allOf", "prefixItems"} and isinstance(value, list):
-            mended[key] = [_mended(part) for part in value]
-        elif key == "items":
-            mended[key] = _mended(value)
-        elif isinstance(value, str):
-            mended[key] = bounded(clean(value))
-    _mend_type(mended)
-    if mended.get("enum") == []:
-        del mended["enum"]
-    if isinstance(mended.get("required"), list):
-        mended["required"] = list(dict.fromkeys(name for name in mended["required"] if isinstance(name, str)))
-    elif "required" in mended:
-        del mended["required"]
+    mended = {}
+    for key, value in schema.items():
+        mend = _MEND.get(key)
+        part = mend(value) if mend else _cleaned(value)
+        if part is not None or mend is None:
+            mended[clean(str(key))] = part
+    if "array" in mended.get("type", ()) and "prefixItems" not in mended:
+        mended.setdefault("items", {})
     return mended
 
 
-def _mend_type(mended: dict[str, Any]) -> None:
-    if "type" in mended:
-        kinds = mended["type"] if isinstance(mended["type"], list) else [mended["type"]]
-        known = [kind for kind in (_OTHER_TYPES.get(kind, kind) for kind in kinds) if kind in _TYPES]
-        if not known:
-            del mended["type"]
-        else:
-            mended["type"] = known if isinstance(mended["type"], list) else known[0]
-        if "array" in known and "items" not in mended and "prefixItems" not in mended:
-            mended["items"] = {}
+def _named(parts: Any) -> Any:
+    return {clean(str(name)): _mended(part) for name, part in parts.items()} if isinstance(parts, Mapping) else None
+
+
+def _several(parts: Any) -> Any:
+    return [_mended(part) for part in parts] or None if isinstance(parts, list) else None
+
+
+def _options(values: Any) -> Any:
+    return _cleaned(values) or None if isinstance(values, list) else None
+
+
+def _required(names: Any) -> Any:
+    known = [clean(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return list(dict.fromkeys(known)) or None
+
+
+def _types(value: Any) -> Any:
+    given = [kind for kind in (value if isinstance(value, list) else [value]) if isinstance(kind, str)]
+    known = [kind for kind in (_OTHER_TYPES.get(kind, kind) for kind in given) if kind in _TYPES]
+    return (known if isinstance(value, list) else known[0]) if known else None
+
+
+_MEND: dict[str, Callable[[Any], Any]] = {
+    "type": _types,
+    "enum": _options,
+    "required": _required,
+    **dict.fromkeys(["items", "additionalProperties"], _mended),
+    **dict.fromkeys(["properties", "$defs", "definitions"], _named),
+    **dict.fromkeys(["anyOf", "oneOf", "allOf", "prefixItems"], _several),
+}
+"""What mends the value of a key of a schema, or gives None if it must go."""
+
+
+def _cleaned(value: Any) -> Any:
+    """Clean and bound the texts in a JSON value."""
+    if isinstance(value, str):
+        return bounded(clean(value))
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _cleaned(part) for key, part in value.items()}
+    return [_cleaned(part) for part in value] if isinstance(value, list) else value
 
 
 def fingerprint(source: Callable[..., Any] | BaseTool, name: str, *more: object) -> bytes:

@@ -24,6 +24,7 @@ from graph.settings import Settings, get_settings
 from stores import tool_catalogue
 from stores.database import Database
 from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolOptions, origin, same_origin
+from stores.text import clean
 from stores.tool_augment import augmented
 from stores.tool_catalogue import Changes, Progress
 from stores.tool_index import IndexedTool, Request, ToolIndex, request
@@ -97,9 +98,9 @@ class Toolbox:
         tool = RegisteredTool(
             name,
             source,
-            group=options.get("group", ""),
-            tags=tuple(options.get("tags", ())),
-            examples=tuple(options.get("examples", ())),
+            group=clean(options.get("group", "")),
+            tags=tuple(map(clean, options.get("tags", ()))),
+            examples=tuple(map(clean, options.get("examples", ()))),
             pinned=options.get("pinned", False),
             side_effect=options.get("side_effect", True),
             timeout=options.get("timeout"),

@@ -1,6 +1,7 @@
 """User memory, on purpose: remember, recall, correct, forget. What may be kept is decided here, not by the model."""
 
 from dataclasses import replace
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from graph.window import Window
     from stores.manager import MemoryManager
+    from stores.units import Query
 
 Type = Literal["fact", "preference", "event", "task"]
 Importance = Literal["low", "medium", "high"]
@@ -75,8 +77,10 @@ async def remember(
     """
     manager, thread = _manager(runtime), _thread(runtime)
     memory = manager.user_memory
-    heard = await _hear(runtime, manager)
-    known = await memory.nearest(content)
+    said = Said(content, type, importance, tags or (), thread_id=thread, zone=_zone(runtime)).checked()
+    query = await manager.query(said.content)
+    heard = await _hear(runtime, manager, query)
+    known = await memory.nearest(query)
     verdict = attribute(content, heard, [row["content"] for row in known])
     if verdict.origin is None:
         await memory.refuse("memory gave it", thread)
@@ -84,20 +88,11 @@ async def remember(
     if verdict.origin == "tool" and is_order(content, type):
         await memory.refuse("a document or a tool says what the user wants", thread)
         return FROM_OUTSIDE
-    said = Said(
-        content,
-        type,
-        importance,
-        tags or (),
-        verdict.origin,
-        thread,
-        verdict.message_id,
-        zone_of(context_of(runtime).timezone),
-    )
     from graph.judging import judge_by  # noqa: PLC0415 - it imports graph.resources, which imports the shipped tools
     from graph.limits import limits_of  # noqa: PLC0415 - the same
 
     judge = judge_by(limits_of(runtime)) if verdict.origin == "user" else None
+    said = replace(said, origin=verdict.origin, message_id=verdict.message_id)
     return outcome_told(await memory.remember(said, judge=judge))
 
 
@@ -150,7 +145,7 @@ async def recall(
     Returns:
         Numbered memories, best first, each with its id, date, type, importance, origin and score.
     """
-    zone = zone_of(context_of(runtime).timezone)
+    zone = _zone(runtime)
     moment = end_of(as_of, zone) if as_of else None
     which = Filter(
         type,
@@ -203,10 +198,10 @@ async def update_memory(
     """
     manager, thread = _manager(runtime), _thread(runtime)
     memory = manager.user_memory
-    source = Said("", thread_id=thread, zone=zone_of(context_of(runtime).timezone))
+    source = Said("", thread_id=thread, zone=_zone(runtime))
     if content is not None:
         old = await memory.current(memory_id)
-        heard = await _hear(runtime, manager)
+        heard = await _hear(runtime, manager, await manager.query(content))
         # The words that stay are those of the memory: only the new ones must be the user's.
         verdict = attribute(content, replace(heard, asked=f"{old['content']}\n{heard.asked}"))
         origin = verdict.origin or "agent"
@@ -270,12 +265,19 @@ def _thread(runtime: "ToolRuntime[Context, Any]") -> UUID:
     return thread_key(user_of(runtime), thread_of(runtime))
 
 
-async def _hear(runtime: "ToolRuntime[Context, Any]", manager: "MemoryManager") -> Heard:
-    """Gather what was said and read on the thread, up to this call."""
+def _zone(runtime: "ToolRuntime[Context, Any]") -> tzinfo:
+    return zone_of(context_of(runtime).timezone)
+
+
+async def _hear(runtime: "ToolRuntime[Context, Any]", manager: "MemoryManager", query: "Query | None" = None) -> Heard:
+    """Gather what was said and read on the thread, up to this call.
+
+    Documents are asked for the statement itself: what the window showed of them may have left it since.
+    """
     window: Window | None = runtime.state.get("window")
-    shown = {
-        name: [one.text for one in window.segment(name).passages] if window else []
-        for name in ("User", "Knowledge Base")
-    }
+    passages = await manager.read_knowledge_base(query) if query else []
+    shown = window.segment("User").passages if window else ()
     async with manager.db.transaction(manager.user_id) as conn:
-        return await read_heard(conn, _thread(runtime), recalled=shown["User"], outside=shown["Knowledge Base"])
+        return await read_heard(
+            conn, _thread(runtime), recalled=[one.text for one in shown], outside=[one.text for one in passages]
+        )

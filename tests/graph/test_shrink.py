@@ -130,6 +130,9 @@ def test_whatever_the_thread_every_call_fits_and_nothing_is_lost(bench: Bench, s
     for messages, offered in zip(model.asked, model.offered, strict=True):
         assert size_of(messages, prompt.schemas_of(offered)) <= limit
         assert_pairs_are_whole(messages)
+    for did in play.answer.compactions:
+        before, after = map(int, re.findall(r"^(\d+) to (\d+) tokens: ", did)[0])
+        assert after < before or did.endswith("nothing was left to shorten")
     bench.run(_assert_nothing_is_lost(play))
 
 

@@ -1,6 +1,7 @@
+import time
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graph.window import INTROS, Segment, Window
@@ -14,6 +15,7 @@ def headings(rendered: str) -> list[str]:
 
 
 @given(question=ANY_TEXT, text=ANY_TEXT, head=ANY_TEXT)
+@example(question="0\x1e#", text="\u2028#", head="\x85#")
 def test_no_text_from_outside_can_forge_a_heading(question: str, text: str, head: str) -> None:
     passages = {name: Segment(name, (Passage("1", f"id=1 {head}", text),)) for name in INTROS}
     assert headings(Window(question, passages).render()) == ["# Question", *(f"## {name} Memory" for name in INTROS)]
@@ -47,3 +49,9 @@ def test_a_window_is_counted_by_its_parts() -> None:
 def test_moments_are_shown_in_utc() -> None:
     assert stamp(datetime.fromisoformat("2026-11-30T01:30:00+02:00")) == "2026-11-29T23:30Z"
     assert stamp(datetime(2026, 1, 2, 3, 4, 59, tzinfo=UTC)) == "2026-01-02T03:04Z"
+
+
+def test_a_question_of_empty_lines_is_laid_out_at_once() -> None:
+    began = time.perf_counter()
+    Window("\n \n" * 200_000 + "#").render()
+    assert time.perf_counter() - began < 2

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graph import tokens
+from graph.exchange import STEPS
+from graph.notebook import WindowCompacted
+from nodes.assemble_context import _asked, _leftovers
+from stores.conversation import thread_key
 from stores.toolbox import toolbox
 from tests.support.harness import Harness, calls, says
 from tests.support.talk import LINE, ids_in, read_all, talk
@@ -125,3 +129,35 @@ async def test_pages_that_were_read_are_shown_whole_and_later_told_how_to_read_a
     assert "Original messages" not in earlier
     assert "expand_summary(" in earlier
     assert "log_id" not in earlier.replace("with its log_id", "").replace("read_tool_log(log_id=", "")
+
+
+async def test_what_a_dead_turn_left_in_short_is_no_answer(harness: Harness) -> None:
+    for n in range(6):
+        OUTPUTS[f"day {n}"] = LINE.format(n=n) * 60
+    steps = [calls(("look_up", {"what": f"day {n}"})) for n in range(6)]
+    parts = harness.agent.stream("Compare the days.", "t", context_window=6_000)
+    harness.model.script[:] = [*steps, says("never said")]
+    async for event in parts:
+        if isinstance(event, WindowCompacted) and "steps put in short" in event.what:
+            break
+    await parts.aclose()
+    await harness.ask("And now?", says("All alike."), context_window=6_000)
+    assert harness.segment("Conversation").count("> Compare the days.") == 1, "the question is kept, once"
+    config: Any = {"configurable": {"thread_id": str(thread_key("default", "t"))}}
+    state = await harness.agent._graph.aget_state(config)
+    assert [m.text for m in state.values["messages"]][-2:] == ["And now?", "All alike."]
+    assert not any("Earlier steps" in m.text for m in state.values["messages"])
+
+
+def test_a_message_that_stands_for_steps_belongs_to_the_exchange() -> None:
+    short = AIMessage("Earlier steps", additional_kwargs={STEPS: {}}, id="1")
+    messages: list[Any] = [HumanMessage("Compare.", id="0"), short, HumanMessage("Still?", id="2")]
+    assert [m.id for m in _asked(messages)] == ["0", "2"], "nothing was answered yet"
+    assert [m.id for m in _leftovers(messages)] == ["1"]
+
+
+async def test_what_no_turn_has_answered_is_in_the_window_of_the_next(harness: Harness) -> None:
+    harness.model.script[:] = [says("Both noted.")]
+    asked: Any = {"messages": [HumanMessage("My kite is HERON."), HumanMessage("And what is its name?")]}
+    await harness.agent._graph.ainvoke(asked, {"configurable": {"thread_id": str(thread_key("default", "t"))}})
+    assert "My kite is HERON." in harness.segment("Conversation")

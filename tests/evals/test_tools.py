@@ -1,0 +1,124 @@
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evals.tools import Task, evaluate_tools, read_tasks, read_tools
+from graph.embeddings import Embedder
+from graph.errors import InputError
+from stores.toolbox import Toolbox
+
+TOOLS = [
+    {"name": "send_mail", "description": "Send an e-mail.", "parameters": {"properties": {"to": {"type": "string"}}}},
+    {"name": "weather.get", "description": "Tell the weather of a town.", "group": "weather", "tags": ["rain"]},
+    {"name": "list_files", "description": "List the files in a folder.", "parameters": None},
+    {"name": "resize", "description": "Make a picture smaller.", "examples": ["shrink it"]},
+]
+TASKS = [
+    {"task": "send an e-mail to Ada", "ground_truth_tools": ["send_mail"]},
+    {
+        "task": "list my files, and then tell me the weather in town",
+        "ground_truth_tools": ["list_files", "weather.get"],
+    },
+    {"task": "list the files in the folder", "ground_truth_tools": ["resize"]},
+]
+
+
+def write(path: Path, rows: Sequence[object]) -> Path:
+    path.write_text("\n\n".join(json.dumps(row) for row in rows) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    return write(tmp_path / "tools.jsonl", TOOLS)
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    return write(tmp_path / "queries.jsonl", TASKS)
+
+
+async def test_the_report_counts_what_was_found(tools: Path, tasks: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    report = await evaluate_tools(tools, tasks, 2, embedder=None, progress=lambda *step: told.append(step))
+    assert (report.tools, report.tasks, report.k, report.embeddings) == (4, 3, 2, "none")
+    assert report.recall["1"] == 50.0, "one of one, one of two, none of one"
+    assert report.recall["2"] == pytest.approx(66.7)
+    assert report.recall["10"] >= report.recall["2"]
+    assert list(report.recall) == ["1", "2", "3", "5", "10"]
+    assert report.perfect["1"] == pytest.approx(33.3)
+    assert report.perfect["2"] == pytest.approx(66.7)
+    assert 60 < report.ndcg < 70
+    assert [(miss.missing, miss.found[0]) for miss in report.misses] == [(("resize",), "list_files")]
+    assert 0 < report.tokens_offered < report.tokens_all
+    assert report.search_ms.p95 >= report.search_ms.p50 > 0
+    assert told[-1] == ("asking", 3, 3)
+    assert json.loads(json.dumps(report.as_dict()))["recall"]["1"] == 50.0
+
+
+async def test_with_the_model_meaning_counts_in_any_language(tools: Path, tmp_path: Path, embedder: Embedder) -> None:
+    asked = write(
+        tmp_path / "q.jsonl",
+        [
+            {"task": "Pioverà a Lisbona domani?", "ground_truth_tools": ["weather.get"]},
+            {"task": "把这张图片缩小", "ground_truth_tools": ["resize"]},
+        ],
+    )
+    report = await evaluate_tools(tools, asked, 1, embedder=embedder)
+    assert report.recall["1"] == 100.0
+    assert report.embeddings == embedder.model_id
+    assert report.misses == ()
+
+
+async def test_ones_own_registered_tools_are_evaluated_too() -> None:
+    box = Toolbox()
+
+    @box.register_tool(examples=["it is too dark"])
+    def light_lamp(room: str) -> str:
+        """Light the lamp in a room."""
+        return room
+
+    report = await evaluate_tools(box, [Task("it is too dark in here", frozenset({"light_lamp"}))], embedder=None)
+    assert report.recall["1"] == 100.0
+
+
+async def test_a_task_whose_tool_is_not_there_counts_as_missed(tools: Path) -> None:
+    report = await evaluate_tools(tools, [Task("sing", frozenset({"sing"}))], embedder=None)
+    assert (report.unknown, report.recall["10"]) == (("sing",), 0.0)
+
+
+async def test_tools_of_one_name_in_several_groups_are_taken(tmp_path: Path) -> None:
+    rows = [{"name": "search", "description": f"Search the {where}.", "group": where} for where in ("web", "house")]
+    report = await evaluate_tools(
+        write(tmp_path / "t.jsonl", rows), [Task("search the house", frozenset({"search"}))], embedder=None
+    )
+    assert (report.tools, report.recall["1"]) == (2, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("{", "line 1 is no JSON"),
+        ("[1]", "must be an object with name, description"),
+        ('{"name": "a"}', "must be an object with name, description"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_tools(path)
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_tasks(tmp_path / "missing.jsonl")
+    (tmp_path / "latin.jsonl").write_bytes(b'{"task": "\xe9"}')
+    with pytest.raises(InputError, match="cannot be read"):
+        read_tasks(tmp_path / "latin.jsonl")
+    names = write(tmp_path / "names.jsonl", [{"task": "x", "ground_truth_tools": "send_mail"}])
+    with pytest.raises(InputError, match="must be a list of names"):
+        read_tasks(names)

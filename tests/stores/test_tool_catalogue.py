@@ -1,0 +1,272 @@
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.tools import StructuredTool
+from pydantic import Field
+
+from graph.embedding_models import Vectors
+from graph.embeddings import Embedder
+from graph.errors import EmbeddingError, ToolError
+from graph.settings import Settings
+from stores.database import EVERYONE, Database
+from stores.toolbox import Toolbox
+
+SETTINGS = Settings()
+TOOLS = {
+    "list_directory": "List the files in a folder.",
+    "send_mail": "Send an e-mail to somebody.",
+    "tell_weather": "Tell the weather of a town.",
+}
+
+
+class Counting(Embedder):
+    """The real model, or vectors of chance for large numbers; counts what it embeds."""
+
+    def __init__(self, real: Embedder, *, chance: bool = False, name: str = "") -> None:
+        self.real, self.chance, self.texts = real, chance, 0
+        self.model_id = name or real.model_id
+        self.fails = False
+
+    async def query(self, text: str) -> Vectors:
+        if self.fails:
+            raise EmbeddingError("the model is out")
+        return await self.real.query(text)
+
+    async def passages(self, texts: Sequence[str]) -> Vectors:
+        if self.fails:
+            raise EmbeddingError("the model is out")
+        self.texts += len(texts)
+        if self.chance:
+            return np.random.default_rng(1).normal(size=(len(texts), 384)).astype(np.float32)
+        return await self.real.passages(texts)
+
+
+@pytest.fixture
+def counting(embedder: Embedder) -> Counting:
+    return Counting(embedder)
+
+
+def box_of(descriptions: dict[str, str], **options: Any) -> Toolbox:
+    box = Toolbox()
+    for name, description in descriptions.items():
+        made = StructuredTool.from_function(lambda text: text, name=name, description=description)
+        box.register_tool(made, **options)
+    return box
+
+
+async def rows_of(db: Database) -> list[str]:
+    async with db.transaction(EVERYONE) as conn:
+        return [row["name"] for row in await (await conn.execute("SELECT name FROM toolbox ORDER BY 1")).fetchall()]
+
+
+async def best(box: Toolbox, query: str) -> str:
+    return (await box.search(query, 1, settings=SETTINGS))[0].name
+
+
+async def test_only_what_changed_is_embedded_again(db: Database, counting: Counting) -> None:
+    changes = await box_of(TOOLS).sync(db, counting)
+    assert (sorted(TOOLS), counting.texts) == (list(changes.added), 2 * len(TOOLS))
+
+    changes = await box_of(TOOLS).sync(db, counting)
+    assert (changes.unchanged, changes.added, changes.changed, changes.removed) == (3, (), (), ())
+    assert counting.texts == 2 * len(TOOLS), "an unchanged tool costs nothing"
+
+    changes = await box_of({**TOOLS, "send_mail": "Send a letter by post."}).sync(db, counting)
+    assert (changes.changed, changes.unchanged) == (("send_mail",), 2)
+    assert counting.texts == 2 * len(TOOLS) + 2
+
+
+async def test_what_is_gone_is_removed_and_costs_nothing_when_it_comes_back(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS).sync(db, counting)
+    changes = await box_of({"send_mail": TOOLS["send_mail"]}).sync(db, counting)
+    assert changes.removed == ("list_directory", "tell_weather")
+    assert await rows_of(db) == ["send_mail"]
+    before = counting.texts
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    assert (counting.texts, await rows_of(db)) == (before, sorted(TOOLS))
+    assert await best(box, "Regnet es in der Stadt?") == "tell_weather"
+
+
+async def test_a_catalogue_read_back_finds_by_meaning(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS).sync(db, counting)
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    assert await best(box, "informa per posta elettronica il mio collega") == "send_mail"
+    assert await best(box, "今天会下雨吗") == "tell_weather"
+
+
+async def test_a_tool_set_aside_stays_aside(db: Database, counting: Counting) -> None:
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    await box.set_enabled(db, "send_mail", enabled=False)
+    assert await best(box, "send an e-mail") != "send_mail"
+
+    await box_of({}).sync(db, counting)  # a start without it
+    changed = box_of({**TOOLS, "send_mail": "Send an e-mail quickly."})
+    await changed.sync(db, counting)
+    assert changed.disabled("send_mail")
+    assert changed.hidden(SETTINGS) == {"send_mail"}
+    assert await best(changed, "send an e-mail") != "send_mail"
+
+    await changed.set_enabled(db, "send_mail", enabled=True)
+    assert await best(changed, "send an e-mail") == "send_mail"
+
+
+async def test_an_unknown_tool_cannot_be_set_aside(db: Database, counting: Counting) -> None:
+    box = box_of(TOOLS)
+    with pytest.raises(ToolError, match="not in the catalogue yet"):
+        await box.set_enabled(db, "send_mail", enabled=False)
+    await box.sync(db, counting)
+    with pytest.raises(ToolError, match="no tool called 'send_mial'"):
+        await box.set_enabled(db, "send_mial", enabled=False)
+
+
+async def test_tools_of_a_server_that_is_down_keep_their_place(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS, group="far").sync(db, counting)
+    box = box_of({})
+    box.kept_groups.add("far")
+    assert (await box.sync(db, counting)).removed == ()
+    assert await rows_of(db) == sorted(TOOLS)
+    assert await box.search("send an e-mail", 3, settings=SETTINGS) == []
+
+
+async def test_another_embedding_model_makes_its_own_vectors(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS).sync(db, counting)
+    other = Counting(counting.real, name="other")
+    assert len((await box_of(TOOLS).sync(db, other)).changed) == 3
+    assert other.texts == 2 * len(TOOLS)
+
+
+async def test_one_process_embeds_a_tool_once_for_all_its_databases(db: Database, counting: Counting) -> None:
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    async with db.transaction(EVERYONE) as conn:  # another database, as far as the toolbox can tell
+        await conn.execute("DELETE FROM toolbox")
+    await box.sync(db, counting)
+    assert counting.texts == 2 * len(TOOLS)
+    assert await rows_of(db) == sorted(TOOLS)
+
+
+async def test_without_the_model_words_find_the_tools(db: Database, counting: Counting) -> None:
+    counting.fails = True
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    assert await best(box, "the weather in town") == "tell_weather"
+    assert await rows_of(db) == [], "what has no vector is made at the next start"
+    counting.fails = False
+    assert len((await box_of(TOOLS).sync(db, counting)).added) == 3
+
+    await box.sync(db, counting)
+    counting.fails = True
+    assert await best(box, "send somebody an e-mail") == "send_mail", "a model that fails later does no harm either"
+
+
+async def test_a_broken_tool_is_reported_and_does_not_stop_the_others(db: Database, counting: Counting) -> None:
+    class Opaque: ...
+
+    def broken(thing: Opaque) -> str:
+        """Break."""
+        return str(thing)
+
+    box = box_of(TOOLS)
+    box.register_tool(broken)
+    changes = await box.sync(db, counting)
+    assert list(changes.failed) == ["broken"]
+    assert len(changes.added) == 3
+
+
+async def test_odd_texts_are_stored(db: Database, counting: Counting) -> None:
+    box = box_of({"odd": "a\x00b \ud800 " + "x" * 50_000, "bare": "?"}, tags=["t\x00"], group="g\ud800")
+    await box.sync(db, counting)
+    assert (await box_of({}).sync(db, counting)).removed == ("bare", "odd")
+
+
+async def test_two_processes_may_synchronise_at_once(db: Database, counting: Counting) -> None:
+    boxes = [box_of(TOOLS) for _ in range(3)]
+    await asyncio.gather(*(box.sync(db, counting) for box in boxes))
+    assert await rows_of(db) == sorted(TOOLS)
+
+
+async def test_everyone_reads_the_catalogue_and_no_user_writes_it(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS).sync(db, counting)
+    async with db.transaction("ada") as conn:
+        cursor = await conn.execute("SELECT count(*) AS n FROM toolbox")
+        assert await cursor.fetchone() == {"n": 3}
+        assert (await conn.execute("DELETE FROM toolbox")).rowcount == 0
+
+
+async def test_thousands_are_indexed_with_progress_and_cost_a_start_little(db: Database, embedder: Embedder) -> None:
+    counting = Counting(embedder, chance=True)
+    many = {f"tool_{i}": f"Do number {i} with care, by method {i % 37}." for i in range(2000)}
+    told: list[tuple[str, int, int]] = []
+    await box_of(many).sync(db, counting, progress=lambda *step: told.append(step))
+    assert told[-1] == ("indexing tools", 2000, 2000)
+    assert len(told) > 20
+
+    box = box_of(many)
+    began = time.process_time()
+    assert (await box.sync(db, counting)).unchanged == 2000
+    assert time.process_time() - began < 0.5
+
+
+class Writer(FakeListChatModel):
+    """A model that writes about tools; keeps what it was told."""
+
+    responses: list[str] = Field(default_factory=lambda: ["Requests: tell my aunt the news."])
+    told: list[str] = Field(default_factory=list)
+    down: bool = False
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.told.append("\n".join(str(message.text) for message in messages))
+        if self.down:
+            raise ConnectionError("no model")
+        return super()._generate(messages, *args, **kwargs)
+
+
+async def test_a_model_writes_once_about_the_tools_that_ask_for_it(db: Database, counting: Counting) -> None:
+    writer = Writer()
+
+    def dispatch(recipient: str) -> str:
+        """Send it."""
+        return recipient  # by pigeon
+
+    def box() -> Toolbox:
+        made = box_of({"tell_weather": TOOLS["tell_weather"], "list_directory": TOOLS["list_directory"]})
+        made.register_tool(augment=True)(dispatch)
+        return made
+
+    plain = box()
+    await plain.sync(db, counting)
+    assert not writer.told, "no model, no call"
+
+    rich = box()
+    assert (await rich.sync(db, counting, model=writer)).changed == ("dispatch",)
+    assert len(writer.told) == 1
+    assert "by pigeon" in writer.told[0], "the model reads the source"
+    assert await best(rich, "let my aunt have the news") == "dispatch"
+    assert rich.schema("dispatch")["function"]["description"] == "Send it.", "the chat model sees the original"
+
+    again = box()
+    assert (await again.sync(db, counting, model=writer)).unchanged == 3
+    assert (await box().sync(db, counting)).unchanged == 3, "what was written stays, with or without a model"
+    assert len(writer.told) == 1
+    assert await best(again, "let my aunt have the news") == "dispatch"
+
+
+async def test_a_model_that_fails_leaves_the_tools_own_description(db: Database, counting: Counting) -> None:
+    box = box_of(TOOLS, augment=True)
+    changes = await box.sync(db, counting, model=Writer(down=True))
+    assert len(changes.added) == 3
+    assert await best(box, "send an e-mail") == "send_mail"
+    writer = Writer()
+    assert len((await box_of(TOOLS, augment=True).sync(db, counting, model=writer)).changed) == 3, "tried again"
+    assert json.dumps(writer.told).count("# Schema") == 3
