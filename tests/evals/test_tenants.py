@@ -1,11 +1,18 @@
+from uuid import uuid4
+
 import psycopg
+import pytest
 
 from evals.tenants import _sizes, benchmark_tenants
 from stores.database import Database
 from tests.support.small_embedder import small_embedder
 
 
-async def test_recall_is_measured_beside_others_and_nothing_is_left_behind(db: Database) -> None:
+async def test_recall_is_measured_beside_others_and_nothing_is_left_behind(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = uuid4()
+    monkeypatch.setattr("evals.scratch.uuid4", lambda: name)
     told: list[str] = []
     report = await benchmark_tenants(
         db, small_embedder(), memories=300, users=6, queries=20, progress=lambda what, *_: told.append(what)
@@ -16,7 +23,7 @@ async def test_recall_is_measured_beside_others_and_nothing_is_left_behind(db: D
         assert 0 < spread["p50"] <= spread["p95"]
     assert told.count("recalls") == 2 * (20 + 20)
     async with await psycopg.AsyncConnection.connect(db.dsn) as conn:
-        cursor = await conn.execute("SELECT datname FROM pg_database WHERE datname LIKE 'ricordo_scratch%'")
+        cursor = await conn.execute("SELECT datname FROM pg_database WHERE datname LIKE %s", (f"%{name.hex[:12]}%",))
         assert await cursor.fetchall() == []
         cursor = await conn.execute("SELECT count(*) FROM user_memory")
         assert await cursor.fetchall() == [(0,)]
