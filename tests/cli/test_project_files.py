@@ -55,7 +55,7 @@ def test_the_constraints_pin_every_dependency_and_name_no_address() -> None:
 
 def test_make_alone_lists_every_target(tmp_path: Path) -> None:
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    command = ["make", "-f", ROOT / "Makefile"]  # the tests may run below a make themselves
+    command = ["make", "-f", str(ROOT / "Makefile")]  # the tests may run below a make themselves
     listed = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, check=True, text=True)
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None
