@@ -157,7 +157,10 @@ class Turn:
         for result in self._prompt.latest or self._prompt.results:
             head = notices["failed" if result.status == "error" else "result"].format(tool=result.name or "tool")
             if (lines := quoting.result_lines(str(result.text))) is None:
-                quotes, _ = await self._evidence(quoting.passages_of(result), most=5)
+                found = quoting.passages_of(result)
+                quotes, _ = await self._evidence(found, most=5)
+                # The tool has found these for the request, be they like its words or not.
+                quotes = quotes or quoting.as_found(found, most=3)
                 lines = "\n".join(quote.render() for quote in quotes) or notices["nothing"]
             parts.append(f"{head}\n{lines}")
         return "\n\n".join(parts)

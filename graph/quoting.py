@@ -110,6 +110,11 @@ async def evidence(
     return chosen, best > _SURE
 
 
+def as_found(passages: Sequence[Seen], most: int) -> list[Quote]:
+    """Quote the beginning of each passage, in the order in which they were found."""
+    return [Quote(shortened(seen.text, 500), seen) for seen in passages[:most] if seen.text.strip()]
+
+
 def overview(question: str, passages: Sequence[Seen], talk: Sequence[Seen], most: int = 5) -> list[Quote]:
     """Find the sentences that tell what a document is about: what its parts have in common, and what it says of itself.
 

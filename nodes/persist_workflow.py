@@ -10,6 +10,7 @@ from graph.context import Context, thread_of, user_of
 from graph.entity_model import find_entities
 from graph.exchange import exchange_of
 from graph.limits import Limits, limits_of
+from graph.models import OFFLINE
 from graph.resources import get_resources
 from graph.state import State, StateUpdate
 from graph.timing import timed
@@ -40,7 +41,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
             answer=answer,
             stop_reason=state["stop_reason"] or "answer",
             steps=[{"tool": c["tool"], "args": list(c["args"]), "status": c["status"]} for c in calls],
-            entities=await find_entities(question, answer if state["stop_reason"] == "answer" else "", limits),
+            entities=await find_entities(question, _said_anew(state, answer, limits), limits),
         )
         await manager.finish_turn(turn)
     gone = [RemoveMessage(id=m.id) for m in exchange if m.id and m.id != final.id]
@@ -52,6 +53,11 @@ def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:
     last = exchange[-1] if exchange else None
     said = isinstance(last, AIMessage) and (state["stop_reason"] or "answer") == "answer"
     return last.id if said and last else None
+
+
+def _said_anew(state: State, answer: str, limits: Limits) -> str:
+    """Return what of the answer may name something new: the offline model only quotes what memory has already."""
+    return answer if state["stop_reason"] == "answer" and limits.model != OFFLINE else ""
 
 
 def _answer(state: State, limits: Limits) -> str:

@@ -34,7 +34,7 @@ CONTRACTIONS = (
     (re.compile(r"\bn'"), "ne "),
     (re.compile(r"\bne\b(.*?)\bplus\b"), r"\1 jamais "),
     (re.compile(r"\bnot (?:only|just|merely)\b"), ""),
-    (re.compile(r"\b(favo|colo|flavo|neighbo|behavio|humo|hono|labo)ur"), r"\1r"),
+    (SPELLING := re.compile(r"\b(favo|colo|flavo|neighbo|behavio|humo|hono|labo)ur"), r"\1r"),
 )
 """What is written out or evened out before anything is looked for."""
 

@@ -181,6 +181,11 @@ def _language(text: str) -> str:
     return best if counts[best] > counts["english"] else "english"
 
 
+def said_in(text: str) -> frozenset[str]:
+    """Return all terms of a text, spelt as `about` does it: what the terms of a statement are looked for in."""
+    return frozenset(terms(words.SPELLING.sub(r"\1r", text.lower())))
+
+
 def about(text: str) -> frozenset[str]:
     """Return the terms of what a text is about: without liking, denial, intensity, and the user.
 

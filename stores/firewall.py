@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from graph.extract import sentences
-from stores.claims import about, fold, parse
+from stores.claims import about, fold, parse, said_in
 from stores.firewall_words import (
     ALL_OF_IT,
     ASSENTS,
@@ -36,7 +36,6 @@ _SURE = 0.8
 """From which share on the user is the source even where a document says the same."""
 _BEGINNING = 5
 """Characters of a word that are compared: endings differ."""
-_MOST_SENTENCES = 5_000
 _SHORT = 60
 """Characters of a message that can be no more than a yes."""
 _EXACT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>\"']+|\d+(?:[.,:/-]\d+)*")
@@ -87,7 +86,7 @@ def attribute(content: str, heard: Heard, known: Sequence[str] = ()) -> Verdict:
     """
     claim = _Words(content)
     now = [line for spoken in heard.now for line in assertions(spoken.text)]
-    outside = max((claim.share_of(text) for text in _windows(claim, heard.outside)), default=0.0)
+    outside = max((claim.share_in(text) for text in dict.fromkeys(heard.outside)), default=0.0)
     said = claim.share_of("\n".join(now), heard.asked)
     if heard.now and claim.is_said(now, heard.asked) and said >= min(outside, _SURE):
         return Verdict("user", heard.now[-1].id)
@@ -97,7 +96,7 @@ def attribute(content: str, heard: Heard, known: Sequence[str] = ()) -> Verdict:
     if claim.share_of("\n".join(given)) >= _KNOWN and claim.agrees(given):
         return Verdict(None)
     for spoken in heard.before:
-        if claim.is_said(list(assertions(spoken.text))):
+        if claim.share_of(spoken.text) and claim.is_said(list(assertions(spoken.text))):
             return Verdict("user", spoken.id)
     foreign = any(claim.exact_in(text) for text in heard.outside) and claim.exact
     return Verdict("tool" if outside >= _GROUNDED or foreign else "agent")
@@ -167,15 +166,6 @@ def _assents(heard: Heard) -> bool:
     return heard.asked.rstrip().endswith("?") and any(map(ASSENTS.fullmatch, said))
 
 
-def _windows(claim: "_Words", texts: Iterable[str]) -> Iterable[str]:
-    """Yield pairs of neighbouring sentences of texts that have enough of the words at all."""
-    for text in texts:
-        if claim.share_of(text) < _GROUNDED:
-            continue
-        lines = sentences(text)[:_MOST_SENTENCES]
-        yield from (f"{a} {b}" for a, b in zip(lines, [*lines[1:], ""], strict=True))
-
-
 class _Words:
     """A statement's words, looked for in texts."""
 
@@ -190,10 +180,20 @@ class _Words:
         """Return the share of the words that stand in a text; of another text only as many again count."""
         if not self._beginnings:
             return 0.0
-        there = {_beginning(term) for term in about(text)}
-        own = len(self._beginnings & there)
-        helped = min(own, len(self._beginnings & {_beginning(term) for term in about(also)} - there)) if also else 0
-        return (own + helped) / len(self._beginnings)
+        there = self._found(text)
+        helped = min(len(there), len(self._found(also) - there)) if also else 0
+        return (len(there) + helped) / len(self._beginnings)
+
+    def share_in(self, text: str) -> float:
+        """Return the greatest share of the words that stand in two neighbouring sentences of a text."""
+        if self.share_of(text) < _GROUNDED:
+            return 0.0
+        found = [self._found(sentence) for sentence in sentences(text)]
+        pairs = (len(a | b) for a, b in zip(found, [*found[1:], set()], strict=True))
+        return max(pairs, default=0) / len(self._beginnings)
+
+    def _found(self, text: str) -> set[str]:
+        return self._beginnings & {_beginning(term) for term in said_in(text)}
 
     def exact_in(self, text: str) -> bool:
         """Tell whether all numbers and addresses stand in a text as they are."""

@@ -1,5 +1,6 @@
 """User memory, on purpose: remember, recall, correct, forget. What may be kept is decided here, not by the model."""
 
+import asyncio
 from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,7 +82,8 @@ async def remember(
     query = await manager.query(said.content)
     heard = await _hear(runtime, manager, query)
     known = await memory.nearest(query)
-    verdict = attribute(content, heard, [row["content"] for row in known])
+    # Long outputs take their time to look through: others are served meanwhile.
+    verdict = await asyncio.to_thread(attribute, content, heard, [row["content"] for row in known])
     if verdict.origin is None:
         await memory.refuse("memory gave it", thread)
         return f"{NOT_NEW}\n{render_all(passage(row) for row in known)}".strip()
@@ -105,6 +107,9 @@ async def remember(
         "what did I tell you last week",
         "what is my favourite colour",
         "when is my birthday",
+        "who do I work with",
+        "where do I live",
+        "con chi lavoro",
         "what did I prefer in March",
         "which tasks did I ask you to remember",
         "cosa sai di me",
@@ -203,7 +208,8 @@ async def update_memory(
         old = await memory.current(memory_id)
         heard = await _hear(runtime, manager, await manager.query(content))
         # The words that stay are those of the memory: only the new ones must be the user's.
-        verdict = attribute(content, replace(heard, asked=f"{old['content']}\n{heard.asked}"))
+        told = replace(heard, asked=f"{old['content']}\n{heard.asked}")
+        verdict = await asyncio.to_thread(attribute, content, told)
         origin = verdict.origin or "agent"
         if origin == "tool" and is_order(content, old["type"]):
             await memory.refuse("a document or a tool says what the user wants", thread)

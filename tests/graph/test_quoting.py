@@ -4,7 +4,7 @@ import pytest
 
 from graph.embeddings import Embedder
 from graph.phrases import NOTICES
-from graph.quoting import evidence, overview, result_lines
+from graph.quoting import as_found, evidence, overview, result_lines
 from graph.seen import Seen, read_blocks
 from stores.passages import render_all
 from tests.support.offline_desk import chunk, spoken
@@ -134,3 +134,9 @@ def test_references_and_headings_are_no_part_of_an_overview() -> None:
 )
 def test_a_result_is_laid_out_to_be_read(result: str, shown: str | None) -> None:
     assert result_lines(result) == shown
+
+
+def test_what_a_tool_found_is_quoted_even_where_no_word_of_the_question_stands_in_it() -> None:
+    found = [*stored("My name is Ada."), *stored(" ")]
+    assert [quote.text for quote in as_found(found, most=3)] == ["My name is Ada."]
+    assert len(as_found(found * 5, most=3)) <= 3

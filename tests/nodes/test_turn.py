@@ -158,3 +158,12 @@ async def test_the_question_that_asks_for_a_summary_is_not_summarised(harness: H
     await harness.ask("What did I ask before?", says("For a summary."))
     assert "Summarise it all, please." in harness.segment("Conversation")
     assert "FALSTAFF" not in harness.segment("Conversation")
+
+
+async def test_what_the_offline_model_quotes_names_nothing_new(harness: Harness) -> None:
+    harness.resources.models["offline"] = harness.model
+    said = 'From memory: "Somebody Famous" wrote about MemGPT.'
+    await harness.ask("Who wrote it?", says(said), model="offline")
+    assert await harness.memory().read_entity("Somebody Famous MemGPT") == []
+    await harness.ask("Who wrote it?", says(said))
+    assert await harness.memory().read_entity("Somebody Famous MemGPT") != []
