@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal
 from uuid import UUID, uuid4
@@ -11,7 +11,9 @@ from uuid import UUID, uuid4
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from stores import memory_rows as rows
 from stores.connection import Connection
+from stores.database import Database
 from stores.memory_rows import Row
 
 Actor = Literal["user", "agent", "system"]
@@ -74,3 +76,20 @@ async def scrub(conn: Connection, ids: Collection[UUID]) -> None:
         sql.SQL("UPDATE user_memory_audit SET reason = '', detail = '{{}}' WHERE memory_id = ANY(%s)").format(),
         (list(ids),),
     )
+
+
+async def purge(db: Database, user_id: str, *, days: float, actor: Actor = "system") -> int:
+    """Delete for good what a user forgot more than some days ago, its words in the audit trail too.
+
+    Returns:
+        How many memories there were.
+
+    Raises:
+        DatabaseError: The database cannot be reached.
+    """
+    async with db.transaction(user_id) as conn:
+        moment = await rows.lock(conn)
+        gone = await rows.remove_forgotten(conn, moment - timedelta(days=days))
+        await scrub(conn, gone)
+        await note(conn, user_id, moment, *(Event(actor, "purge", key) for key in gone))
+    return len(gone)

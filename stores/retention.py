@@ -17,6 +17,7 @@ from graph.errors import ThreadBusyError
 from graph.thread_lock import ThreadLocks
 from stores.connection import Connection
 from stores.database import Database
+from stores.memory_history import purge
 
 if TYPE_CHECKING:
     from graph.settings import Settings
@@ -78,6 +79,11 @@ class Saver(Protocol):
         """Remove all but the latest checkpoint of some threads."""
 
 
+_FORGOTTEN = """
+SELECT user_id, count(*) AS memories FROM user_memory
+WHERE deleted_at < now() - %(days)s * interval '1 day' GROUP BY user_id"""
+
+
 @dataclass(frozen=True)
 class Keep:
     """What stays; None: all of it."""
@@ -93,6 +99,8 @@ class Keep:
     """Days since a thread's last turn, after which only its latest checkpoint stays."""
     checkpoints: int | None = None
     """Of one thread; a thread with more of them is cut back to its latest one."""
+    forgotten_days: float | None = None
+    """Days for which forgetting a memory can be undone."""
 
 
 def keep_of(settings: "Settings") -> Keep:
@@ -105,6 +113,7 @@ def keep_of(settings: "Settings") -> Keep:
         tool_log_bytes=None if megabytes is None else int(megabytes * _MEGABYTE),
         checkpoint_days=settings.keep_checkpoints_days,
         checkpoints=settings.keep_checkpoints,
+        forgotten_days=settings.memory_undo_days,
     )
 
 
@@ -119,6 +128,7 @@ class Pruned:
     tool_log_bytes: int = 0
     checkpoints: int = 0
     checkpoint_bytes: int = 0
+    forgotten_memories: int = 0
     busy_threads: int = 0
     """Threads that were left alone, since a turn was under way."""
 
@@ -153,6 +163,7 @@ async def prune(db: Database, saver: Saver, keep: Keep, *, dry_run: bool = False
         await _prune_threads(db, locks, keep, pruned, dry_run=dry_run)
         await _prune_tool_log(db, keep, pruned, dry_run=dry_run)
         await _prune_checkpoints(db, saver, locks, keep, pruned, dry_run=dry_run)
+        await _prune_forgotten(db, keep, pruned, dry_run=dry_run)
     finally:
         await locks.close()
     return pruned
@@ -216,6 +227,16 @@ async def _prune_tool_log(db: Database, keep: Keep, pruned: Pruned, *, dry_run: 
                 )
         pruned.tool_outputs += len(old)
         pruned.tool_log_bytes += sum(row["bytes"] for row in old)
+
+
+async def _prune_forgotten(db: Database, keep: Keep, pruned: Pruned, *, dry_run: bool) -> None:
+    if keep.forgotten_days is None:
+        return
+    async with db.as_owner() as conn:
+        users = await _rows(conn, _FORGOTTEN, {"days": keep.forgotten_days})
+    for user in users:
+        gone = user["memories"] if dry_run else await purge(db, user["user_id"], days=keep.forgotten_days)
+        pruned.forgotten_memories += gone
 
 
 async def _prune_checkpoints(

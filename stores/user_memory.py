@@ -181,12 +181,7 @@ class UserMemory(MemoryReader):
         Returns:
             How many memories there were.
         """
-        async with self.db.transaction(self.user_id) as conn:
-            moment = await rows.lock(conn)
-            gone = await rows.remove_forgotten(conn, moment - timedelta(days=days))
-            await history.scrub(conn, gone)
-            await history.note(conn, self.user_id, moment, *(Event(actor, "purge", key) for key in gone))
-        return len(gone)
+        return await history.purge(self.db, self.user_id, days=days, actor=actor)
 
     async def refuse(self, reason: str, thread_id: UUID | None = None) -> None:
         """Write down that something was not remembered or forgotten, and why."""

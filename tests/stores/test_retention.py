@@ -18,6 +18,7 @@ from graph.thread_lock import ThreadLocks
 from graph.upkeep import prune_if_due
 from stores.conversation import thread_key
 from stores.database import Database
+from stores.memory_work import Said
 from stores.retention import Keep, Pruned, keep_of, prune
 from tests.support.harness import Harness, calls, open_harness, says
 from tests.support.small_embedder import small_embedder
@@ -237,3 +238,18 @@ async def test_upkeep_is_done_once_a_day_by_one_process(harness: Harness) -> Non
     async with db.as_owner("*") as conn:
         await conn.execute("UPDATE upkeep SET done_at = now() - interval '25 hours'")
     assert await prune_if_due(db, settings) == Pruned()
+
+
+async def test_a_forgotten_memory_goes_for_good_when_it_can_no_longer_be_brought_back(harness: Harness) -> None:
+    memory = harness.memory().user_memory
+    kept = await memory.remember(Said("The user plays the cello.", "fact", origin="user"))
+    gone = await memory.remember(Said("The user lives in Oslo.", "fact", origin="user"))
+    await memory.forget(str(gone.memory["id"]), "no longer true")
+    keep = Keep(forgotten_days=0)
+    assert (await prune_all(harness, Keep(forgotten_days=30))).forgotten_memories == 0
+    assert (await prune_all(harness, keep, dry_run=True)).forgotten_memories == 1
+    assert (await prune_all(harness, keep)).forgotten_memories == 1
+    assert (await prune_all(harness, keep)).forgotten_memories == 0
+    async with harness.resources.db.transaction("default") as conn:
+        rows = await (await conn.execute("SELECT id FROM user_memory")).fetchall()
+    assert [row["id"] for row in rows] == [kept.memory["id"]]
