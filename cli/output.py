@@ -1,6 +1,7 @@
 """What every command shares: its event loop, its output, and how errors are told."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -19,6 +20,8 @@ from graph.errors import RicordoError
 
 FAILED, USAGE, BUG = 1, 2, 70
 """Exit codes: an error that we know, a wrong command line, an error of our own making."""
+_NOT_OURS = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EROFS, errno.ENOSPC}
+"""What is wrong with a path that the user gave, or with the disk."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _UTF8: dict[str, str] = {"encoding": "utf-8", "errors": "replace"}
@@ -109,6 +112,9 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
         write_json({"error": str(error), "type": type(error).__name__})
     if isinstance(error, RicordoError):
         note(f"error: {plain(str(error))}")
+        return FAILED
+    if isinstance(error, OSError) and error.errno in _NOT_OURS:
+        note(f"error: {plain(str(error))}. Give another path, or make room there.")
         return FAILED
     if _wants_details():
         traceback.print_exception(error)

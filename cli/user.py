@@ -67,6 +67,7 @@ def delete_user(
     async def delete() -> None:
         from cli.progress import progress
         from cli.stores import open_memory
+        from graph.errors import NotFoundError
         from graph.settings import get_settings
         from stores.users import delete_user as end
 
@@ -77,6 +78,10 @@ def delete_user(
             with progress() as advance:
                 wait = get_settings().thread_wait_seconds
                 deleted = await end(memory.db, name, wait_seconds=wait, progress=advance)
+        if not any(deleted.rows.values()):
+            raise NotFoundError(
+                f"Nothing is stored about '{output.plain(name)}': is the name right? `ricordo user list` shows all."
+            )
         if as_json:
             output.write_json({"user_id": name, "threads": deleted.threads, "rows": deleted.rows})
             return

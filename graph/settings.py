@@ -119,6 +119,10 @@ def get_settings() -> Settings:
     """
     try:
         return Settings()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"The file {Path('.env').resolve()} is not in UTF-8 (byte {error.start} cannot be read). Save it in UTF-8."
+        ) from None
     except ValidationError as error:
         problems = "; ".join(
             f"{'RICORDO_' + str(e['loc'][0]).upper() if e['loc'] else 'settings'}: {e['msg']}" for e in error.errors()

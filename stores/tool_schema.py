@@ -2,12 +2,13 @@
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import inspect
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from types import FunctionType
 from typing import Any, get_args, get_origin, is_typeddict
@@ -73,6 +74,43 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
     Raises:
         ToolError: The signature has a type of which no JSON schema can be made.
     """
+    tool = _converted(function, name)
+    if tool.func:
+        tool.func = _contained(tool.func)
+    if tool.coroutine:
+        tool.coroutine = _contained_async(tool.coroutine)
+    return tool
+
+
+def _contained(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep a tool that ends the program, as a command line's `main()` does, from ending ours."""
+
+    @functools.wraps(function)
+    def contained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SystemExit as ended:
+            raise _ended(ended) from ended
+
+    return contained
+
+
+def _contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(function)
+    async def contained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await function(*args, **kwargs)
+        except SystemExit as ended:
+            raise _ended(ended) from ended
+
+    return contained
+
+
+def _ended(ended: SystemExit) -> ToolError:
+    return ToolError(f"The tool ended without a result: it called for the program's end (exit code {ended.code}).")
+
+
+def _converted(function: Callable[..., Any], name: str) -> StructuredTool:
     described = bool(inspect.getdoc(function))
     function = _plain_runtime(function)
     options: dict[str, Any] = {"name": name}

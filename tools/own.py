@@ -46,7 +46,7 @@ def _load_module(name: str) -> bool:
     importlib.invalidate_caches()
     try:
         importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without a guard ends the program when it is imported
         raise _failed(name, error, Path(*name.split("."))) from error
     return True
 
@@ -66,7 +66,7 @@ def _load_file(path: Path) -> bool:
     sys.modules[name] = module  # type hints are looked up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _failed(str(path), error, path) from error
     return True
@@ -78,7 +78,7 @@ def _look_in(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _failed(name: str, error: Exception, path: Path) -> ConfigurationError:
+def _failed(name: str, error: BaseException, path: Path) -> ConfigurationError:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).stem == path.stem]
     where = f", line {frames[-1].lineno}" if frames else ""
     return ConfigurationError(

@@ -31,3 +31,9 @@ def test_a_malformed_setting_is_named(name: str, value: str) -> None:
 def test_the_servers_own_variables_are_not_taken_for_ours() -> None:
     os.environ["DATABASE_URI"] = os.environ["POSTGRES_URI"] = "postgresql://elsewhere/db"
     assert get_settings().database_url is None
+
+
+def test_a_file_that_is_not_utf_8_is_named() -> None:
+    Path(".env").write_bytes(b"\xff\xfe=bad\n")
+    with pytest.raises(ConfigurationError, match=r"\.env is not in UTF-8"):
+        get_settings()

@@ -1,6 +1,7 @@
 """How a turn ends when it does not end by an answer."""
 
 import asyncio
+import sys
 
 import pytest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
@@ -157,3 +158,23 @@ async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harnes
     assert not ran
     assert "may have taken effect" in harness.results()[0]
     assert answer.answer == "Not sure."
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+async def test_a_tool_that_ends_the_program_ends_only_its_own_call(harness: Harness, *, sync: bool) -> None:
+    async def leave() -> str:
+        """Leave."""
+        sys.exit(0)
+
+    def leave_at_once() -> str:
+        """Leave."""
+        sys.exit(0)
+
+    name = "leave_at_once" if sync else "leave"
+    toolbox.register_tool(side_effect=False, examples=["leave"])(leave_at_once if sync else leave)
+    try:
+        answer = await harness.ask("Leave.", calls((name, {})), says("Still here."))
+    finally:
+        toolbox.remove(name)
+    assert answer.answer == "Still here."
+    assert "ended without a result" in harness.results()[0]
