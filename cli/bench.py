@@ -1,4 +1,4 @@
-"""`ricordo bench`: how long a turn takes, and a recall beside many other users."""
+"""`ricordo bench`: how long a turn takes, a recall beside many other users, a start with thousands of tools."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from cli import options, output
 
-app = typer.Typer(help="How long a turn takes, and a recall.")
+app = typer.Typer(help="How long a turn takes, a recall, a search for tools.")
 
 
 @app.callback()
@@ -125,6 +125,44 @@ def bench_compaction(
         output.write(f"{'milliseconds':<36}{'p50':>10}{'p95':>10}\n")
         for name, spread in report["milliseconds"].items():
             output.write(f"{name.replace('_', ' '):<36}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+
+    output.run(work, as_json=as_json)
+
+
+@app.command("tools")
+def bench_tools(
+    tools: Annotated[int, typer.Option(min=10, metavar="N", help="How many tools are registered.")] = 10_000,
+    as_json: options.Json = False,
+) -> None:
+    """Measure a start with thousands of tools, new ones and unchanged ones, and one search among them.
+
+    The vectors of the deployment's embedding model are random; those of the light model are real. It works in a scratch
+    database that is dropped afterwards.
+
+    \b
+    Examples:
+      ricordo bench tools
+      ricordo bench tools --tools 1000 --json
+    """
+    output.stdout()
+
+    async def work() -> None:
+        from cli.progress import progress
+        from cli.stores import open_memory
+        from evals.tool_start import benchmark_tools
+
+        async with open_memory(None) as memory:
+            with progress() as advance:
+                report = await benchmark_tools(memory.db, memory.embedder, tools=tools, progress=advance)
+        if as_json:
+            output.write_json(report)
+            return
+        output.write(f"{'seconds':<30}{'registering':>14}{'the rest':>12}\n")
+        for name, spread in report["seconds"].items():
+            registering, rest = spread.values()
+            output.write(f"{name.replace('_', ' '):<30}{registering:>14.2f}{rest:>12.2f}\n")
+        p50, p95 = report["milliseconds"]["search"].values()
+        output.write(f"\none search among {report['tools']:,}: p50 {p50:.2f} ms, p95 {p95:.2f} ms\n")
 
     output.run(work, as_json=as_json)
 

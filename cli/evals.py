@@ -1,5 +1,6 @@
 """`ricordo eval`: how well memory and the toolbox find what they should."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 app = typer.Typer(help="How well memory and the toolbox find what they should.")
 
 _Depth = Annotated[int, typer.Option("-k", min=1, metavar="N", help="How many results count.")]
+
+
+class By(StrEnum):
+    """What tools are found by."""
+
+    both = "both"
+    words = "words"
+    meaning = "meaning"
 
 
 @app.callback()
@@ -61,14 +70,18 @@ def eval_tools(
     tools: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: name, description, parameters, group, tags.")],
     queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: task, ground_truth_tools.")],
     k: _Depth = 5,
+    by: Annotated[By, typer.Option(help="What tools are found by; one alone tells what the other adds.")] = By.both,
     as_json: options.Json = False,
 ) -> None:
     """Search for the tools of each task, and see which are found; what was missed is listed with what came instead.
+
+    Tasks that have their `steps` written out are also gone through step by step, as a turn does.
 
     \b
     Examples:
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl -k 10 --json | jq .recall
+      ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by words
     """
     output.stdout()
 
@@ -79,7 +92,10 @@ def eval_tools(
         from graph.settings import get_settings
 
         with progress() as advance:
-            report = await evaluate_tools(tools, queries, k, embedder=chosen_embedder(get_settings()), progress=advance)
+            embedder = None if by is By.words else chosen_embedder(get_settings())
+            report = await evaluate_tools(
+                tools, queries, k, embedder=embedder, words=by is not By.meaning, progress=advance
+            )
         if as_json:
             output.write_json(report.as_dict())
         else:
@@ -106,6 +122,11 @@ def _tools_report(report: "tools.Report") -> str:
         *_latency(report),
         f"{report.tools} tools, {report.tasks} tasks, {report.embeddings}",
     ]
+    if steps := report.steps:
+        lines += [
+            f"{steps.tasks} tasks by steps: {steps.recall:.1f}, all {steps.perfect:.1f} ({steps.offered:.1f} tools)",
+            f"as many by one search: {steps.recall_of_one_search:.1f}, all {steps.perfect_of_one_search:.1f}",
+        ]
     if report.unknown:
         lines.append(f"not among the tools, so never found: {', '.join(report.unknown)}")
     for miss in report.misses[:_SHOWN]:

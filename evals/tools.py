@@ -7,17 +7,19 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evals.metrics import Latency, mean, ndcg, percent, perfect, recall
+from evals.tool_steps import Steps, over_steps
 from graph import tokens
-from graph.embeddings import Embedder
+from graph.embeddings import Embedder, light_embedder
 from graph.errors import InputError
+from graph.settings import Settings, get_settings
 from stores.text import clean
 from stores.tool_catalogue import embed, indexed
-from stores.tool_index import ToolIndex, request
+from stores.tool_index import Request, ToolIndex, request
 from stores.tool_schema import bounded
 from stores.tool_text import ToolText
 from stores.toolbox import Toolbox
@@ -35,6 +37,8 @@ class Task:
 
     task: str
     needs: frozenset[str]
+    steps: tuple[str, ...] = ()
+    """What is to be done, one thing after the other, where it is written out."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Report:
     """Of the schemas of all tools."""
     unknown: tuple[str, ...]
     """Tools that tasks need and that are not among the tools; they count as not found."""
+    steps: Steps | None
+    """What searching again before every step adds, where tasks have their steps written out."""
     misses: tuple[Miss, ...] = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,17 +129,18 @@ def read_tools(path: Path) -> list[ToolText]:
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """Read requests: `task` and `ground_truth_tools`, the names of the tools that it needs.
+    """Read requests: `task`, `ground_truth_tools` (the names of the tools that it needs), and if there are any `steps`.
 
     Raises:
         InputError: The file cannot be read or is not of that form.
     """
     tasks = []
     for item in _lines(path, ["task", "ground_truth_tools"]):
-        needs = item["ground_truth_tools"]
-        if not isinstance(needs, list):
-            raise InputError(f"{path}: ground_truth_tools must be a list of names.")
-        tasks.append(Task(clean(str(item["task"])), frozenset(map(str, needs))))
+        needs, steps = item["ground_truth_tools"], item.get("steps") or []
+        if not isinstance(needs, list) or not isinstance(steps, list):
+            raise InputError(f"{path}: ground_truth_tools must be a list of names, and steps a list of texts.")
+        said = [clean(str(step)).strip() for step in steps]
+        tasks.append(Task(clean(str(item["task"])), frozenset(map(str, needs)), tuple(filter(None, said))))
     return tasks
 
 
@@ -143,6 +150,8 @@ async def evaluate_tools(
     k: int = 5,
     *,
     embedder: Embedder | None,
+    words: bool = True,
+    settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Search for each task among the tools, and compare with what it needs.
@@ -151,34 +160,45 @@ async def evaluate_tools(
         tools: A JSONL file (see `read_tools`), tools, or the toolbox with what is registered in it.
         queries: A JSONL file (see `read_tasks`), or tasks.
         k: How many tools count.
-        embedder: The embedding model; None searches by words alone.
+        embedder: The deployment's embedding model, beside the light one; None searches by words alone.
+        words: Whether words count; if not, tools are found by their meaning alone.
+        settings: Tells how many tools a step adds and a call carries; None: the process's settings.
         progress: Told how far it is.
 
     Raises:
         InputError: A file cannot be read or is not of the form it should have.
         EmbeddingError: The model cannot be loaded or reached.
     """
+    settings = settings or get_settings()
+    light = light_embedder() if embedder else None
+
+    async def ask(text: str, by: Embedder | None = None) -> Request:
+        made = await request(text, by.query if by else None, light.query if light else None)
+        return made if words else replace(made, words={}, parts=[replace(part, words={}) for part in made.parts])
+
     texts = _texts(tools)
     tasks = read_tasks(queries) if isinstance(queries, Path) else list(queries)
     tell = progress or (lambda *_: None)
     index = await _index(texts, embedder, tell)
     costs = {text.name: tokens.count(_schema(text)) for text in texts}
+    asked: list[Request] = []
     rankings: list[list[str]] = []
     searching, embedding = [], []
     for number, task in enumerate(tasks, 1):
         began = time.perf_counter()
-        wanted = await request(task.task, embedder.query if embedder else None)
+        wanted = await ask(task.task, embedder)
         embedded = time.perf_counter()
         ranked = [name for name, _ in index.search([wanted], max(k, *_CUTS))]
         embedding.append(embedded - began)
         searching.append(time.perf_counter() - embedded)
+        asked.append(wanted)
         rankings.append(ranked)
         tell("asking", number, len(tasks))
         await asyncio.sleep(0)
     pairs = list(zip(rankings, tasks, strict=True))
     cuts = sorted({*_CUTS, k})
     return Report(
-        embeddings=embedder.model_id if embedder else "none",
+        embeddings=f"{embedder.model_id}, {light.model_id}" if embedder and light else "none",
         tools=len(texts),
         tasks=len(tasks),
         k=k,
@@ -190,6 +210,13 @@ async def evaluate_tools(
         tokens_offered=round(mean([sum(costs[name] for name in ranked[:k]) for ranked in rankings]), 1),
         tokens_all=sum(costs.values()),
         unknown=tuple(sorted({name for task in tasks for name in task.needs} - costs.keys())),
+        steps=await over_steps(
+            index,
+            [(request, task.steps, task.needs) for request, task in zip(asked, tasks, strict=True)],
+            ask,
+            settings.tools_per_step,
+            settings.max_tools,
+        ),
         misses=tuple(
             Miss(task.task, tuple(sorted(task.needs - set(ranked[:k]))), tuple(ranked[:k]))
             for ranked, task in pairs
@@ -209,7 +236,8 @@ async def _index(texts: Sequence[ToolText], embedder: Embedder | None, tell: Pro
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
         vectors = await embed(embedder, batch) if embedder else [None] * len(batch)
-        made += [indexed(text, vector=vector) for text, vector in zip(batch, vectors, strict=True)]
+        lights = await embed(light_embedder(), batch) if embedder else [None] * len(batch)
+        made += [indexed(text, vector=v, light=w) for text, v, w in zip(batch, vectors, lights, strict=True)]
         tell("indexing", start + len(batch), len(texts))
     return ToolIndex(made)
 

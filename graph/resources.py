@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langchain_core.language_models import BaseChatModel
 
 from graph import tokens
-from graph.embeddings import Embedder, chosen_embedder
+from graph.embeddings import Embedder, chosen_embedder, light_embedder
 from graph.errors import ConfigurationError
 from graph.models import OFFLINE, close_model, make_model
 from graph.settings import Settings, get_settings
@@ -114,6 +114,8 @@ async def open_resources(
     settings = settings or get_settings()
     await asyncio.to_thread(load_own_tools, settings.tools)
     embedder = chosen_embedder(settings)
+    # The models are read from disk while the database is opened, not in the first turn.
+    loading = [asyncio.create_task(model.load()) for model in (embedder, light_embedder())]
     await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
     async with open_database(settings) as db, mcp_tools(settings, toolbox) as servers:
         manager = MemoryManager(db, embedder)
@@ -121,7 +123,7 @@ async def open_resources(
         await ensure_space(db.dsn, embedder)
         await toolbox.sync(db, embedder)
         with in_use(resources):
-            resources.background.add(asyncio.create_task(keep_tidy(db, settings)))
+            resources.background.update([*loading, asyncio.create_task(keep_tidy(db, settings))])
             try:
                 yield resources
             finally:

@@ -1,6 +1,7 @@
 """Choose the tools for the coming model call."""
 
 import json
+import math
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
@@ -37,12 +38,28 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     pinned = [tool.name for tool in toolbox if tool.pinned]
     wanted = [name for name in (*pinned, *needed, *_found(state)) if name in toolbox and name not in hidden]
     offered = list(dict.fromkeys([*offered, *wanted]))[: limits.max_tools]
-    room = min(limits.tools_per_step, limits.max_tools - min(_KEPT_FREE, limits.max_tools // 4) - len(offered))
+    room = places(len(offered), limits.tools_per_step, limits.max_tools, later=bool(exchange_of(state)))
     if room > 0:
-        hits = await toolbox.search(_queries(state, window), room, exclude=offered, settings=settings)
+        asked = [window.question] if window.question else []
+        step = _step(state, window)
+        hits = await toolbox.search(asked, room, exclude=offered, also=step, settings=settings)
         offered += [hit.name for hit in hits]
     fit = prompt.that_fit(offered, needed, state, window, limits)
     return {"offered": [name for name in offered if name in fit]}
+
+
+def places(offered: int, per_step: int, most: int, *, later: bool) -> int:
+    """Return how many new tools the search may offer, after so many that are offered already.
+
+    A later step adds half as many as the first: its words are about one tool, and more steps get theirs.
+
+    Args:
+        offered: Tools that the coming call carries already.
+        per_step: Those that the first step adds.
+        most: Those that a call carries at most.
+        later: Whether this is not the first step of the turn.
+    """
+    return min(math.ceil(per_step / 2) if later else per_step, most - min(_KEPT_FREE, most // 4) - offered)
 
 
 def _found(state: State) -> list[str]:
@@ -58,17 +75,15 @@ def _found(state: State) -> list[str]:
     return names
 
 
-def _queries(state: State, window: Window) -> list[str]:
-    """Return what is looked for: the question, what the model said of this step, and what the last tools returned.
+def _step(state: State, window: Window) -> list[str]:
+    """Return what is looked for beside the question: what the model said of this step, what the last tools returned.
 
     What the model says names the step better than anything else; an observation means little without the question.
     """
     said = next((text_of(m).strip() for m in reversed(exchange_of(state)) if isinstance(m, AIMessage)), "")
     observed = "\n".join(text_of(m)[:_OBSERVED] for m in _latest(state) if m.name != "read_toolbox").strip()
-    queries = [window.question, said[:_OBSERVED]]
-    if observed:
-        queries.append(f"{window.question[:_OBSERVED]}\n{observed[:_OBSERVED]}")
-    return [query for query in queries if query]
+    seen = f"{window.question[:_OBSERVED]}\n{observed[:_OBSERVED]}" if observed else ""
+    return [text for text in (said[:_OBSERVED], seen) if text]
 
 
 def _latest(state: State) -> list[ToolMessage]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from psycopg import sql
 
-from graph.embeddings import Embedder
+from graph.embeddings import Embedder, light_embedder
 from graph.errors import EmbeddingError
 from stores.database import EVERYONE, Database
 from stores.text import clean
@@ -90,11 +90,13 @@ class Entry:
         return hashlib.sha256(self.tool.content_hash + (self.augmented or "").encode()).digest()
 
 
-def indexed(text: ToolText, content_hash: bytes = b"", vector: Scores | None = None) -> IndexedTool:
+def indexed(
+    text: ToolText, content_hash: bytes = b"", vector: Scores | None = None, light: Scores | None = None
+) -> IndexedTool:
     """Make of a tool's text what a search needs to know of it."""
     words = text.terms()
     weights = np.fromiter(words.values(), np.float32, len(words))
-    return IndexedTool(text.name, text.group, list(words), weights, content_hash, vector)
+    return IndexedTool(text.name, text.group, list(words), weights, content_hash, vector, light)
 
 
 async def embed(embedder: Embedder, texts: Sequence[ToolText]) -> Scores:
@@ -119,42 +121,48 @@ async def load(db: Database, model_id: str) -> dict[str, Row]:
     async with db.transaction(EVERYONE) as conn:
         cursor = await conn.cursor(binary=True).execute(
             "SELECT name, group_name, content_hash, terms, weights, enabled, augmented, augmented_hash, "
-            "CASE WHEN embedding_model = %s THEN halfvec_send(embedding) END AS vector FROM toolbox",
-            (model_id,),
+            "CASE WHEN embedding_model = %s THEN halfvec_send(embedding) END AS vector, "
+            "CASE WHEN light_model = %s THEN halfvec_send(light) END AS light FROM toolbox",
+            (model_id, light_embedder().model_id),
         )
         return {row["name"]: _row(row) for row in await cursor.fetchall()}
 
 
 def _row(row: Mapping[str, Any]) -> Row:
-    vector, words = row["vector"], row["terms"]
+    words = row["terms"]
     indexed = IndexedTool(
         row["name"],
         row["group_name"],
         words.split(" ") if words else [],
         np.frombuffer(row["weights"], np.float32),
         row["content_hash"],
-        # A header of four bytes, then half precision in network order.
-        None if vector is None else np.frombuffer(vector, ">f2", offset=4).astype(np.float32),
+        _halves(row["vector"]),
+        _halves(row["light"]),
     )
     return Row(indexed, row["enabled"], row["augmented"], row["augmented_hash"])
+
+
+def _halves(sent: bytes | None) -> Scores | None:
+    """Read what `halfvec_send` gives: a header of four bytes, then half precision in network order."""
+    return None if sent is None else np.frombuffer(sent, ">f2", offset=4).astype(np.float32)
 
 
 async def store(
     db: Database,
     embedder: Embedder,
     entries: Sequence[Entry],
-    known: Mapping[bytes, Scores],
+    known: Mapping[bytes, IndexedTool],
     progress: Progress | None,
 ) -> dict[str, IndexedTool]:
     """Index, embed and write new and changed tools, batch by batch; whether they are enabled stays as it is.
 
-    Without the embedding model they are not written, and words alone find them until the next start.
+    Without the embedding model they are not written, and the other views find them until the next start.
 
     Args:
         db: The database.
         embedder: The embedding model.
         entries: The tools.
-        known: Vectors that the process has, by the tools' content hashes.
+        known: Tools as the process or the catalogue has them already, by their content hashes.
         progress: Told after each batch.
 
     Raises:
@@ -166,10 +174,11 @@ async def store(
     for start in range(0, len(entries), _BATCH):
         batch = entries[start : start + _BATCH]
         made = await asyncio.to_thread(lambda batch: [indexed(e.text, e.tool.content_hash) for e in batch], batch)
+        made = [replace(t, light=v) for t, v in zip(made, await _lights(batch, known), strict=True)]
         try:
             vectors = await _vectors(db, embedder, batch, known)
         except EmbeddingError as error:
-            _log.warning("Some tools are found by words alone until the next start: %s", error)
+            _log.warning("Some tools are found without the embedding model until the next start: %s", error)
         else:
             made = [replace(tool, vector=vector) for tool, vector in zip(made, vectors, strict=True)]
             await _write(db, embedder.model_id, list(zip(batch, made, strict=True)))
@@ -179,8 +188,26 @@ async def store(
     return stored
 
 
+async def _lights(entries: Sequence[Entry], known: Mapping[bytes, IndexedTool]) -> Sequence[Scores | None]:
+    """Embed tools by the light model, those excepted that are known; without it, the other views find them."""
+    vectors = {e.key: known[e.tool.content_hash].light for e in entries if _plain(e, known)}
+    missing = [entry for entry in entries if vectors.get(entry.key) is None]
+    try:
+        made = await embed(light_embedder(), [entry.text for entry in missing])
+    except EmbeddingError as error:
+        _log.warning("Some tools are found less well until the next start: %s", error)
+    else:
+        vectors.update(zip((entry.key for entry in missing), made, strict=True))
+    return [vectors.get(entry.key) for entry in entries]
+
+
+def _plain(entry: Entry, known: Mapping[bytes, IndexedTool]) -> bool:
+    """Tell whether a tool is known, and no text by a model makes it another."""
+    return not entry.augmented and entry.tool.content_hash in known
+
+
 async def _vectors(
-    db: Database, embedder: Embedder, entries: Sequence[Entry], known: Mapping[bytes, Scores]
+    db: Database, embedder: Embedder, entries: Sequence[Entry], known: Mapping[bytes, IndexedTool]
 ) -> list[Scores]:
     """Embed tools, those excepted that the process knows or that were embedded before they went away."""
     keys = [entry.key for entry in entries]
@@ -190,7 +217,8 @@ async def _vectors(
             (embedder.model_id, keys),
         )
         vectors = {bytes(row["hash"]): np.asarray(row["vector"], np.float32) for row in await cursor.fetchall()}
-    vectors |= {e.key: known[e.tool.content_hash] for e in entries if not e.augmented and e.tool.content_hash in known}
+    mine = ((e.key, known[e.tool.content_hash].vector) for e in entries if _plain(e, known))
+    vectors |= {key: vector for key, vector in mine if vector is not None}
     missing = [entry for entry in entries if entry.key not in vectors]
     if missing:
         made = await embed(embedder, [entry.text for entry in missing])
@@ -201,7 +229,7 @@ async def _vectors(
 async def _write(db: Database, model_id: str, made: Sequence[tuple[Entry, IndexedTool]]) -> None:
     columns = (
         "name, group_name, tags, description, content_hash, terms, weights, embedding, embedding_key, "
-        "embedding_model, augmented, augmented_hash"
+        "embedding_model, light, light_model, augmented, augmented_hash"
     )
     values = [
         (
@@ -215,6 +243,8 @@ async def _write(db: Database, model_id: str, made: Sequence[tuple[Entry, Indexe
             literal(tool.vector) if tool.vector is not None else None,
             entry.key,
             model_id,
+            literal(tool.light) if tool.light is not None else None,
+            light_embedder().model_id,
             entry.augmented,
             entry.augmented_hash,
         )
@@ -222,7 +252,8 @@ async def _write(db: Database, model_id: str, made: Sequence[tuple[Entry, Indexe
     ]
     update = ", ".join(f"{name} = excluded.{name}" for name in columns.split(", ")[1:])
     statement = sql.SQL(
-        "INSERT INTO toolbox ({columns}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s::halfvec, %s, %s, %s, %s) "
+        "INSERT INTO toolbox ({columns}) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s::halfvec, %s, %s, %s::halfvec, %s, %s, %s) "
         "ON CONFLICT (name) DO UPDATE SET {update}, updated_at = now()"
     ).format(columns=sql.SQL(columns), update=sql.SQL(update))
     async with db.transaction(EVERYONE) as conn, conn.cursor() as cursor:

@@ -19,7 +19,7 @@ _K1, _B = 1.2, 0.75
 """BM25: how soon a repeated word stops to add, and how much a long tool is held back."""
 _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
 """Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
-_COVERED = 0.3
+_COVERED = 0.5
 """Share of a request's weight that the best tool covers by its words, at which the words count fully."""
 _PARTS = 0.5
 """Weight of the single requests where a text counts out several, beside the text as a whole."""
@@ -41,7 +41,9 @@ class IndexedTool:
     content_hash: bytes
     """Tells of which version of the tool this was made."""
     vector: Scores | None = None
-    """Embedding of shape (dims,); None until it is made, when words alone find the tool."""
+    """Embedding of shape (dims,) by the deployment's model; None until it is made."""
+    light: Scores | None = None
+    """Embedding of shape (dims,) by the light model; None until it is made."""
 
 
 @dataclass(frozen=True)
@@ -50,26 +52,35 @@ class Request:
 
     words: Mapping[str, float]
     embedding: Scores | None = None
-    """Of shape (dims,) and unit length; None searches by words alone."""
+    """By the deployment's model, of shape (dims,) and unit length; None searches without it."""
+    light: Scores | None = None
+    """By the light model, likewise."""
     parts: Sequence["Request"] = ()
     """The single requests, where the text counts out several."""
 
 
+Embed = Callable[[str], Awaitable[Scores]]
+
+
 async def request(
-    text: str, embed: Callable[[str], Awaitable[Scores]] | None, embedding: Scores | None = None
+    text: str, embed: Embed | None = None, light: Embed | None = None, embedding: Scores | None = None
 ) -> Request:
     """Make a request of a text; what it counts out is embedded one by one.
 
     Args:
         text: Any text.
-        embed: Embeds a text; None searches by words alone.
-        embedding: The text's embedding, if it is known.
+        embed: Embeds a text by the deployment's model; None searches without it.
+        light: Embeds a text by the light model; None searches without it.
+        embedding: The text's embedding by the deployment's model, if it is known.
     """
+
+    async def one(text: str, embedding: Scores | None = None, parts: Sequence[Request] = ()) -> Request:
+        if embed and embedding is None:
+            embedding = await embed(text)
+        return Request(words(text), embedding, await light(text) if light else None, parts)
+
     text = clean(text)
-    if embed and embedding is None:
-        embedding = await embed(text)
-    parts = [Request(words(part), await embed(part) if embed else None) for part in requests_of(text)]
-    return Request(words(text), embedding, parts)
+    return await one(text, embedding, [await one(part) for part in requests_of(text)])
 
 
 class ToolIndex:
@@ -84,7 +95,8 @@ class ToolIndex:
         self._groups = np.array([number[tool.group or f"\0{tool.name}"] for tool in tools], dtype=np.intp)
         self._sizes = np.bincount(self._groups, minlength=len(keys)).astype(np.float32)
         self._index_words(tools)
-        self._index_vectors(tools)
+        self._vectors = _View([tool.vector for tool in tools])
+        self._light = _View([tool.light for tool in tools])
 
     def _index_words(self, tools: Sequence[IndexedTool]) -> None:
         """Build the postings, BM25's weights worked out, in three flat arrays."""
@@ -104,20 +116,15 @@ class ToolIndex:
         self._weights = weight[order].astype(np.float32)
         self._starts = np.concatenate([[0], np.cumsum(known)])
 
-    def _index_vectors(self, tools: Sequence[IndexedTool]) -> None:
-        """Stack the vectors, less their mean: what all descriptions share says nothing about any of them."""
-        vectors = [tool.vector for tool in tools if tool.vector is not None]
-        self._embedded = np.array([tool.vector is not None for tool in tools], dtype=bool)
-        self._matrix: Scores | None = None
-        if vectors:
-            matrix = np.stack(vectors).astype(np.float32)
-            matrix -= matrix.mean(axis=0)
-            self._matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
-
     @property
     def embedded(self) -> bool:
-        """Whether an embedding of the request is of use."""
-        return self._matrix is not None
+        """Whether an embedding of the request by the deployment's model is of use."""
+        return self._vectors.matrix is not None
+
+    @property
+    def lightly_embedded(self) -> bool:
+        """Whether an embedding of the request by the light model is of use."""
+        return self._light.matrix is not None
 
     def search(
         self,
@@ -161,10 +168,11 @@ class ToolIndex:
 
     def _fused(self, request: Request) -> Scores:
         lexical, covered = self._lexical(request.words)
-        if self._matrix is None or request.embedding is None:
+        near = (self._vectors.near(request.embedding, lexical), self._light.near(request.light, lexical))
+        views = [view for view in near if view is not None]
+        if not views:
             return lexical
-        dense = lexical.copy()  # what has no vector yet counts by its words
-        dense[self._embedded] = _spread(self._matrix @ request.embedding)
+        dense = _spread(np.asarray(np.mean(views, axis=0), np.float32))
         share = _LEAST_LEXICAL + _MORE_LEXICAL * min(1.0, covered / _COVERED) if covered else 0.0
         return share * lexical + (1 - share) * dense
 
@@ -182,6 +190,27 @@ class ToolIndex:
             scores[self._rows[part]] += self._weights[part]
         best = float(scores.max())
         return _share(scores), best / (wanted * (_K1 + 1)) if wanted else 0.0
+
+
+class _View:
+    """The tools as one embedding model sees them, less their mean: what all share says nothing about any of them."""
+
+    def __init__(self, vectors: Sequence[Scores | None]) -> None:
+        known = [vector for vector in vectors if vector is not None]
+        self._embedded = np.array([vector is not None for vector in vectors], dtype=bool)
+        self.matrix: Scores | None = None
+        if known:
+            matrix = np.stack(known).astype(np.float32)
+            matrix -= matrix.mean(axis=0)
+            self.matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+
+    def near(self, embedding: Scores | None, lexical: Scores) -> Scores | None:
+        """Score the tools from 0 to 1; one that has no vector yet counts by its words."""
+        if self.matrix is None or embedding is None:
+            return None
+        scores = lexical.copy()
+        scores[self._embedded] = _spread(self.matrix @ embedding)
+        return scores
 
 
 def _share(scores: Scores) -> Scores:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from langchain_core.tools import BaseTool
 
-from graph.embeddings import Embedder
+from graph.embeddings import Embedder, light_embedder
 from graph.errors import EmbeddingError, ToolError
 from graph.settings import Settings, get_settings
 from stores import tool_catalogue
@@ -191,6 +191,7 @@ class Toolbox:
         k: int,
         exclude: Collection[str] = (),
         *,
+        also: Sequence[str] = (),
         settings: Settings | None = None,
     ) -> list[ToolHit]:
         """Return the k tools that fit a request best, best first.
@@ -199,25 +200,28 @@ class Toolbox:
             query: What is to be done; several texts are looked for at once, and each tool counts by its best.
             k: How many tools to return at most.
             exclude: Names to leave out.
+            also: More texts, without the deployment's embedding model, which takes more time than all the rest.
             settings: Tells which tools are available; None: the process's settings.
         """
         index = self._ready()
         queries = [query] if isinstance(query, str | Query) else query
         requests = [await self._request(q, index) for q in queries]
+        requests += [await self._request(text, index, quick=True) for text in also]
         out = set(exclude) | self.hidden(settings or get_settings())
         return [
             ToolHit(name, self._tools[name].description, score, self._tools[name].group)
             for name, score in index.search(requests, k, out)
         ]
 
-    async def _request(self, query: str | Query, index: ToolIndex) -> Request:
+    async def _request(self, query: str | Query, index: ToolIndex, *, quick: bool = False) -> Request:
         text, embedding = (query, None) if isinstance(query, str) else (query.text, query.embedding)
-        if self._embedder is not None and index.embedded:
-            try:
-                return await request(text, self._embedder.query, embedding)
-            except EmbeddingError as error:
-                _log.warning("Tools are looked for by words alone: %s", error)
-        return await request(text, None, embedding)
+        by = self._embedder.query if self._embedder is not None and index.embedded and not quick else None
+        light = light_embedder().query if index.lightly_embedded else None
+        try:
+            return await request(text, by, light, embedding)
+        except EmbeddingError as error:
+            _log.warning("Tools are looked for without an embedding model: %s", error)
+            return await request(text, None, None, embedding)
 
     def _ready(self) -> ToolIndex:
         """Return the index; tools that are new since the last synchronisation are found by words alone."""
@@ -233,7 +237,8 @@ class Toolbox:
         stale = set()
         for tool in self:
             known = self._indexed.get(tool.name)
-            if known and known.content_hash == tool.content_hash and (known.vector is not None or not embedded):
+            whole = known is not None and known.vector is not None and known.light is not None
+            if known and known.content_hash == tool.content_hash and (whole or not embedded):
                 continue
             try:
                 tool.schema_json  # noqa: B018 - made here, where it may fail
@@ -267,7 +272,8 @@ class Toolbox:
         rows = await tool_catalogue.load(db, embedder.model_id)
         same = self._embedder is not None and self._embedder.model_id == embedder.model_id
         # Another database was synchronised before: what was embedded for it need not be embedded again.
-        known = {t.content_hash: t.vector for t in self._indexed.values() if same and t.vector is not None}
+        known = {row.indexed.content_hash: row.indexed for row in rows.values() if not row.augmented}
+        known |= {tool.content_hash: tool for tool in self._indexed.values() if same}
         self._embedder = embedder
         self._indexed = {name: row.indexed for name, row in rows.items()}
         self._disabled = {name for name, row in rows.items() if not row.enabled}

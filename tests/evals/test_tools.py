@@ -7,6 +7,7 @@ import pytest
 from evals.tools import Task, evaluate_tools, read_tasks, read_tools
 from graph.embeddings import Embedder
 from graph.errors import InputError
+from graph.settings import Settings
 from stores.toolbox import Toolbox
 
 TOOLS = [
@@ -68,8 +69,28 @@ async def test_with_the_model_meaning_counts_in_any_language(tools: Path, tmp_pa
     )
     report = await evaluate_tools(tools, asked, 1, embedder=embedder)
     assert report.recall["1"] == 100.0
-    assert report.embeddings == embedder.model_id
+    assert report.embeddings.startswith(embedder.model_id)
     assert report.misses == ()
+
+
+async def test_words_and_meaning_are_measured_apart(tools: Path, embedder: Embedder) -> None:
+    asked = [Task("Pioverà a Lisbona domani?", frozenset({"weather.get"})), Task("shrink it", frozenset({"resize"}))]
+    by_words = await evaluate_tools(tools, asked, 1, embedder=None)
+    by_meaning = await evaluate_tools(tools, asked[:1], 1, embedder=embedder, words=False)
+    assert by_words.recall["1"] == 50.0, "no word of the Italian request is any tool's"
+    assert by_meaning.recall["1"] == 100.0
+
+
+async def test_a_task_with_its_steps_written_out_is_gone_through_step_by_step(tools: Path, tmp_path: Path) -> None:
+    task = {"task": "prepare my trip", "steps": ["1. shrink it", "", "2. tell the weather of the town"]}
+    path = write(tmp_path / "q.jsonl", [task | {"ground_truth_tools": ["resize", "weather.get"]}])
+    report = await evaluate_tools(tools, path, 1, embedder=None, settings=Settings(tools_per_step=1, max_tools=4))
+    assert report.steps is not None
+    assert (report.steps.recall, report.steps.perfect) == (100.0, 100.0)
+    assert report.steps.offered == 2.0
+    assert report.steps.recall_of_one_search == 0.0
+    without = await evaluate_tools(tools, [Task("shrink it", frozenset({"resize"}))], embedder=None)
+    assert without.steps is None
 
 
 async def test_ones_own_registered_tools_are_evaluated_too() -> None:
@@ -122,3 +143,6 @@ def test_a_file_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
     names = write(tmp_path / "names.jsonl", [{"task": "x", "ground_truth_tools": "send_mail"}])
     with pytest.raises(InputError, match="must be a list of names"):
         read_tasks(names)
+    steps = write(tmp_path / "steps.jsonl", [{"task": "x", "ground_truth_tools": [], "steps": "first"}])
+    with pytest.raises(InputError, match="steps a list of texts"):
+        read_tasks(steps)

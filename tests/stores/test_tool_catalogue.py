@@ -156,6 +156,29 @@ async def test_one_process_embeds_a_tool_once_for_all_its_databases(db: Database
     assert await rows_of(db) == sorted(TOOLS)
 
 
+async def test_a_catalogue_from_before_the_light_model_is_completed(db: Database, counting: Counting) -> None:
+    await box_of(TOOLS).sync(db, counting)
+    async with db.transaction(EVERYONE) as conn:
+        await conn.execute("UPDATE toolbox SET light = NULL, light_model = NULL")
+    changes = await box_of(TOOLS).sync(db, counting)
+    assert len(changes.changed) == 3
+    assert counting.texts == 2 * len(TOOLS), "the vectors of the deployment's model stay"
+    assert (await box_of(TOOLS).sync(db, counting)).unchanged == 3
+
+
+async def test_without_the_light_model_the_other_finds_the_tools(
+    db: Database, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    light = Counting(counting.real, name="light")
+    light.fails = True
+    monkeypatch.setattr("stores.tool_catalogue.light_embedder", lambda: light)
+    box = box_of(TOOLS)
+    await box.sync(db, counting)
+    assert await best(box, "今天会下雨吗") == "tell_weather"
+    monkeypatch.undo()
+    assert len((await box_of(TOOLS).sync(db, counting)).changed) == 3, "the next start makes up for it"
+
+
 async def test_without_the_model_words_find_the_tools(db: Database, counting: Counting) -> None:
     counting.fails = True
     box = box_of(TOOLS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.tool_catalogue import indexed
-from stores.tool_index import Request, Scores, ToolIndex, request
+from stores.tool_index import IndexedTool, Request, Scores, ToolIndex, request
 from stores.tool_text import ToolText, index_version, requests_of, words
 
 WEATHER = ToolText(
@@ -70,6 +70,24 @@ def test_words_and_meaning_are_weighed_together() -> None:
     )
     toward = np.array([0, 1, 0], np.float32)
     assert [name for name, _ in index.search([Request(words("ring a bell"), toward)], 3)] == ["beta", "alpha", "gamma"]
+
+
+def test_two_embedding_models_are_weighed_alike_and_either_may_be_missing() -> None:
+    def tools(*, light: bool) -> list[IndexedTool]:
+        axes = np.eye(3, dtype=np.float32)
+        return [
+            indexed(ToolText(name, "Do it."), vector=axis, light=axis if light else None)
+            for name, axis in zip("abc", axes, strict=True)
+        ]
+
+    index, half = ToolIndex(tools(light=True)), ToolIndex(tools(light=False))
+    toward_c, toward_b = np.array([0, 0.8, 1], np.float32), np.array([0, 1, 0], np.float32)
+    assert index.lightly_embedded
+    assert index.search([Request({}, toward_c, toward_b)], 1)[0][0] == "b"
+    assert index.search([Request({}, toward_c)], 1)[0][0] == "c"
+    assert index.search([Request({}, None, toward_b)], 1)[0][0] == "b"
+    assert not half.lightly_embedded
+    assert half.search([Request({}, toward_c, toward_b)], 1)[0][0] == "c"
 
 
 def test_a_tool_that_is_not_embedded_yet_counts_by_its_words() -> None:
@@ -170,7 +188,7 @@ async def test_each_request_of_a_task_has_its_tool_near_the_top() -> None:
     tools = [ToolText(f"weather_{i}", f"Tell the weather of a town, source {i}.") for i in range(8)]
     index = index_of(*tools, ToolText("hire_car", "Hire a car for some days."))
     task = "First tell me the weather in the old town of Bern by the best source for weather. Then hire a car for me."
-    found = [name for name, _ in index.search([await request(task, None)], 4)]
+    found = [name for name, _ in index.search([await request(task)], 4)]
     assert "hire_car" in found
 
 
@@ -207,10 +225,12 @@ def test_ten_thousand_tools_are_searched_within_ten_milliseconds() -> None:
 
     tools = [ToolText(f"{some(1)}_{i}", some(12), schema(), f"group {i % 100}") for i in range(10_000)]
     vectors = dice.normal(size=(len(tools), 384)).astype(np.float32)
-    index = ToolIndex([indexed(text, vector=vector) for text, vector in zip(tools, vectors, strict=True)])
+    lights = dice.normal(size=(len(tools), 512)).astype(np.float32)
+    index = ToolIndex([indexed(text, vector=v, light=w) for text, v, w in zip(tools, vectors, lights, strict=True)])
     taken = []
     for _ in range(30):
-        asked = Request(words(some(15)), vectors[dice.integers(len(tools))])
+        wanted = dice.integers(len(tools))
+        asked = Request(words(some(15)), vectors[wanted], lights[wanted])
         began = time.thread_time()  # processor time: other work on the machine does not count
         index.search([asked], 10, {"mail_1"})
         taken.append(time.thread_time() - began)
