@@ -8,6 +8,7 @@ import typer
 
 from cli import options, output
 from cli.stores import open_memory
+from cli.toolbox import chosen_model
 
 if TYPE_CHECKING:
     from evals import memory, tools
@@ -71,6 +72,7 @@ def eval_tools(
     queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: task, ground_truth_tools.")],
     k: _Depth = 5,
     by: Annotated[By, typer.Option(help="What tools are found by; one alone tells what the other adds.")] = By.both,
+    augment: Annotated[bool, typer.Option("--augment", help="First let the chat model write about each tool.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Search for the tools of each task, and see which are found; what was missed is listed with what came instead.
@@ -82,6 +84,7 @@ def eval_tools(
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl -k 10 --json | jq .recall
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by words
+      ricordo eval tools --tools tools.jsonl --queries queries.jsonl --augment
     """
     output.stdout()
 
@@ -91,10 +94,16 @@ def eval_tools(
         from graph.embeddings import chosen_embedder
         from graph.settings import get_settings
 
+        settings = get_settings()
         with progress() as advance:
-            embedder = None if by is By.words else chosen_embedder(get_settings())
             report = await evaluate_tools(
-                tools, queries, k, embedder=embedder, words=by is not By.meaning, progress=advance
+                tools,
+                queries,
+                k,
+                embedder=None if by is By.words else chosen_embedder(settings),
+                words=by is not By.meaning,
+                writer=chosen_model(settings) if augment else None,
+                progress=advance,
             )
         if as_json:
             output.write_json(report.as_dict())

@@ -1,78 +1,17 @@
 """`ricordo tools`: the tools that the agent can be offered."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cli import options, output
-
-if TYPE_CHECKING:
-    from graph.settings import Settings
-    from stores.manager import MemoryManager
-    from stores.toolbox import RegisteredTool, Toolbox
-    from tools.mcp import ServerState
+from cli.toolbox import chosen_model, open_toolbox
 
 app = typer.Typer(help="The tools that the agent can be offered.")
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool's name, as in the list.")]
 _SHOWN = 160
 """Characters of a description in a list."""
-
-
-class _Parts:
-    """What these commands look at."""
-
-    def __init__(
-        self, settings: "Settings", memory: "MemoryManager", toolbox: "Toolbox", servers: "list[ServerState]"
-    ) -> None:
-        self.settings = settings
-        self.memory = memory
-        self.toolbox = toolbox
-        self.servers = servers
-
-    def describe(self, tool: "RegisteredTool", hidden: set[str]) -> dict[str, Any]:
-        """Return what the list tells of a tool."""
-        why = ""
-        if tool.name in hidden:
-            if self.toolbox.disabled(tool.name):
-                why = "disabled"
-            else:
-                why = f"needs {_variable(tool.requires)}" if tool.requires else "cannot be used"
-        notes = [self.toolbox.notices.get(tool.name), None if tool.documented else "no docstring"]
-        return {
-            "name": tool.name,
-            "group": tool.group,
-            "tags": list(tool.tags),
-            "pinned": tool.pinned,
-            "side_effect": tool.side_effect,
-            "requires": _variable(tool.requires) if tool.requires else None,
-            "hidden": why or None,
-            "notes": [note for note in notes if note],
-        }
-
-
-@asynccontextmanager
-async def _open(*, synced: bool = True) -> "AsyncIterator[_Parts]":
-    """Open the toolbox as the agent has it: shipped tools, the user's own, and those of MCP servers."""
-    import asyncio
-
-    import tools  # noqa: F401 - registers the shipped tools
-    from cli.progress import progress
-    from cli.stores import open_memory
-    from graph.settings import get_settings
-    from stores.toolbox import toolbox
-    from tools.mcp import mcp_tools
-    from tools.own import load_own_tools
-
-    settings = get_settings()
-    await asyncio.to_thread(load_own_tools, settings.tools)
-    async with open_memory(None) as memory, mcp_tools(settings, toolbox) as servers:
-        if synced:
-            with progress() as advance:
-                await toolbox.sync(memory.db, memory.embedder, progress=advance)
-        yield _Parts(settings, memory, toolbox, servers)
 
 
 @app.callback()
@@ -98,7 +37,7 @@ def list_tools(
     async def show() -> None:
         from cli.tables import write_table
 
-        async with _open() as parts:
+        async with open_toolbox() as parts:
             hidden = parts.toolbox.hidden(parts.settings)
             found = [parts.describe(tool, hidden) for tool in parts.toolbox if group is None or tool.group == group]
             servers = [vars(state) for state in parts.servers]
@@ -140,7 +79,7 @@ def show_tool(name: _Name, as_json: options.Json = False) -> None:
     async def show() -> None:
         import json
 
-        async with _open() as parts:
+        async with open_toolbox() as parts:
             tool = parts.toolbox.get(output.as_text(name))
             known = parts.describe(tool, parts.toolbox.hidden(parts.settings))
             known |= {"description": tool.description, "examples": list(tool.examples), "timeout": tool.timeout}
@@ -182,7 +121,7 @@ def search_tools(
         wanted = clean(output.as_text(query)).strip()
         if not wanted:
             raise InputError("The text is empty: say what is to be done.")
-        async with _open() as parts:
+        async with open_toolbox() as parts:
             hits = await parts.toolbox.search(wanted, k, settings=parts.settings)
         if as_json:
             output.write_json({"query": wanted, "tools": [vars(hit) for hit in hits]})
@@ -198,23 +137,39 @@ def search_tools(
 
 
 @app.command("sync")
-def sync_tools(as_json: options.Json = False) -> None:
+def sync_tools(
+    augment: Annotated[
+        bool, typer.Option("--augment", help="Let the chat model write what each tool is found by.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
     """Bring the catalogue up to date: index and embed what is new or changed, remove what is gone.
 
     The agent does the same at every start; here you see the counts, and which tools cannot be used.
 
+    With --augment the chat model writes about each tool, once, and again when the tool changes: what it does in
+    everyday words, and requests in which a user would want it. Only the search sees that text. It costs one short call
+    a tool.
+
     \b
     Examples:
       ricordo tools sync
+      ricordo tools sync --augment
     """
     output.stdout()
 
     async def sync() -> None:
         from cli.progress import progress
 
-        async with _open(synced=False) as parts:
+        async with open_toolbox(synced=False) as parts:
             with progress() as advance:
-                changes = await parts.toolbox.sync(parts.memory.db, parts.memory.embedder, progress=advance)
+                changes = await parts.toolbox.sync(
+                    parts.memory.db,
+                    parts.memory.embedder,
+                    model=chosen_model(parts.settings) if augment else None,
+                    everything=augment,
+                    progress=advance,
+                )
         counts = {
             "added": len(changes.added),
             "changed": len(changes.changed),
@@ -259,21 +214,11 @@ def enable_tool(name: _Name) -> None:
 def _set_enabled(name: str, *, enabled: bool) -> None:
     async def change() -> None:
         wanted = output.as_text(name)
-        async with _open() as parts:
+        async with open_toolbox() as parts:
             await parts.toolbox.set_enabled(parts.memory.db, wanted, enabled=enabled)
         output.note(f"{output.plain(wanted)} is {'enabled' if enabled else 'disabled'}; agents see it when they start")
 
     output.run(change)
-
-
-def _variable(setting: str) -> str:
-    """Return the environment variable of a setting."""
-    from pydantic import AliasChoices
-
-    from graph.settings import Settings
-
-    alias = Settings.model_fields[setting].validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"RICORDO_{setting.upper()}"
 
 
 def _words(value: Any) -> str:

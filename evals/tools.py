@@ -4,12 +4,13 @@ The tools are those of a file, or those that are registered; they are indexed in
 """
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evals.metrics import Latency, mean, ndcg, percent, perfect, recall
 from evals.tool_steps import Steps, over_steps
@@ -18,17 +19,22 @@ from graph.embeddings import Embedder, light_embedder
 from graph.errors import InputError
 from graph.settings import Settings, get_settings
 from stores.text import clean
+from stores.tool_augment import write_about
 from stores.tool_catalogue import embed, indexed
 from stores.tool_index import Request, ToolIndex, request
 from stores.tool_schema import bounded
 from stores.tool_text import ToolText
 from stores.toolbox import Toolbox
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
 Progress = Callable[[str, int, int], None]
 """Told what is done (`indexing`, `asking`), how many are through, and how many there are."""
 
 _CUTS = (1, 3, 5, 10)
 _BATCH = 64
+_ASKED_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,7 @@ async def evaluate_tools(
     *,
     embedder: Embedder | None,
     words: bool = True,
+    writer: "BaseChatModel | None" = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -162,6 +169,7 @@ async def evaluate_tools(
         k: How many tools count.
         embedder: The deployment's embedding model, beside the light one; None searches by words alone.
         words: Whether words count; if not, tools are found by their meaning alone.
+        writer: A chat model that first writes about each tool, as `ricordo tools sync --augment` does.
         settings: Tells how many tools a step adds and a call carries; None: the process's settings.
         progress: Told how far it is.
 
@@ -176,9 +184,9 @@ async def evaluate_tools(
         made = await request(text, by.query if by else None, light.query if light else None)
         return made if words else replace(made, words={}, parts=[replace(part, words={}) for part in made.parts])
 
-    texts = _texts(tools)
     tasks = read_tasks(queries) if isinstance(queries, Path) else list(queries)
     tell = progress or (lambda *_: None)
+    texts = await _written(_texts(tools), writer, tell) if writer else _texts(tools)
     index = await _index(texts, embedder, tell)
     costs = {text.name: tokens.count(_schema(text)) for text in texts}
     asked: list[Request] = []
@@ -229,6 +237,18 @@ def _texts(tools: Path | Sequence[ToolText] | Toolbox) -> list[ToolText]:
     if isinstance(tools, Path):
         return read_tools(tools)
     return [tool.text() for tool in tools] if isinstance(tools, Toolbox) else list(tools)
+
+
+async def _written(texts: Sequence[ToolText], model: "BaseChatModel", tell: Progress) -> list[ToolText]:
+    """Let a model write about tools of which there is no source, only the schema."""
+    gate, done = asyncio.Semaphore(_ASKED_AT_ONCE), itertools.count(1)
+
+    async def one(text: ToolText) -> ToolText:
+        told = await write_about(_schema(text), text.description, model, gate)
+        tell("asking the model about tools", next(done), len(texts))
+        return replace(text, phrases=(*text.phrases, told)) if told else text
+
+    return await asyncio.gather(*map(one, texts))
 
 
 async def _index(texts: Sequence[ToolText], embedder: Embedder | None, tell: Progress) -> ToolIndex:

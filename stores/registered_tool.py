@@ -122,6 +122,17 @@ class RegisteredTool:
         return ToolText(self.name, self.tool.description, parameters, self.group, self.tags, (*self.examples, *more))
 
 
+@dataclass(frozen=True)
+class ToolHit:
+    """A tool that a search found."""
+
+    name: str
+    description: str
+    score: float
+    """Fused, 0 to 1, comparable within one list."""
+    group: str
+
+
 def origin(source: Source) -> str:
     """Tell where a tool comes from."""
     if isinstance(source, BaseTool):

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import inspect
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 
 from stores.registered_tool import RegisteredTool
 from stores.text import clean
-from stores.tool_catalogue import Entry, Row
+from stores.tool_catalogue import Entry, Progress, Row
 from stores.tool_schema import bounded
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ source bears out: what the tool does step by step, what each parameter is in eve
 six short requests in which a user would want it, each in other words, without naming the tool."""
 
 _AT_ONCE = 4
+_BATCH = 16
+"""Tools whose texts are stored together: little is lost of what was paid for when the program is stopped."""
 _SOURCE, _WRITTEN = 8000, 1500
 """Characters of a source that the model reads, and of its text that are kept."""
 _SECONDS = 60
@@ -41,45 +43,78 @@ def source_of(tool: RegisteredTool) -> str:
     if isinstance(target, BaseTool):
         target = getattr(target, "coroutine", None) or getattr(target, "func", None) or type(target)
     try:
-        return inspect.getsource(target)
+        # What only passes its calls on to somewhere else says nothing of what happens there.
+        return tool.description if getattr(target, "elsewhere", False) else inspect.getsource(target)
     except (OSError, TypeError):  # made at run time, or written in C
         return tool.description
 
 
 async def augmented(
-    tools: Collection[RegisteredTool], rows: Mapping[str, Row], stale: AbstractSet[str], model: "BaseChatModel | None"
-) -> list[Entry]:
-    """Return the tools to be written, with what a model wrote about those that ask for it.
+    tools: Collection[RegisteredTool],
+    rows: Mapping[str, Row],
+    stale: AbstractSet[str],
+    model: "BaseChatModel | None" = None,
+    *,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> AsyncIterator[list[Entry]]:
+    """Yield the tools to be written, with what a model wrote about them: first those that need none, then in batches.
 
     Args:
         tools: All tools.
         rows: The catalogue as it is; a text that was made of the same source is used again.
         stale: Names of the tools that are not in it as they are now.
-        model: None: nothing new is written.
+        model: Writes about tools; None: nothing new is written. It is not asked further once a whole batch failed.
+        everything: Whether it writes about all tools, or only about those that ask for it.
+        progress: Told how many it has written about.
     """
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def about(tool: RegisteredTool) -> Entry | None:
-        plain = Entry(tool) if tool.name in stale else None
-        source = hashlib.sha256(source_of(tool).encode("utf-8", "surrogatepass") + tool.content_hash).digest()
+    plain: list[Entry] = []
+    asked: list[tuple[RegisteredTool, bytes]] = []
+    for tool in tools:
         row = rows.get(tool.name)
-        if row is not None and row.augmented_hash == source:
-            return Entry(tool, row.augmented, source) if plain else None
-        text = await _written(tool, model, gate) if model is not None else ""
-        return Entry(tool, text, source) if text else plain
+        wanted = model is not None and (tool.augment or everything)
+        if tool.name not in stale and not wanted:
+            continue
+        source = hashlib.sha256(source_of(tool).encode("utf-8", "surrogatepass") + tool.content_hash).digest()
+        if row is not None and row.augmented and row.augmented_hash == source:
+            plain += [Entry(tool, row.augmented, source)] if tool.name in stale else []
+        elif wanted:
+            asked.append((tool, source))
+        else:
+            plain.append(Entry(tool))
+    yield plain
+    gate = asyncio.Semaphore(_AT_ONCE)
+    for start in range(0, len(asked), _BATCH):
+        batch = asked[start : start + _BATCH]
+        texts = await asyncio.gather(*(_about(tool, model, gate) for tool, _ in batch))
+        pairs = list(zip(batch, texts, strict=True))
+        told = [Entry(tool, text, source) for (tool, source), text in pairs if text]
+        yield told + [Entry(tool) for (tool, _), text in pairs if not text and tool.name in stale]
+        if progress:
+            progress("asking the model about tools", start + len(batch), len(asked))
+        if not any(texts):
+            model = None  # the rest is stored as it is
 
-    plain = [Entry(tool) for tool in tools if not tool.augment and tool.name in stale]
-    made = await asyncio.gather(*(about(tool) for tool in tools if tool.augment))
-    return plain + [entry for entry in made if entry is not None]
+
+async def _about(tool: RegisteredTool, model: "BaseChatModel | None", gate: asyncio.Semaphore) -> str:
+    return await write_about(tool.schema_json, source_of(tool), model, gate) if model else ""
 
 
-async def _written(tool: RegisteredTool, model: "BaseChatModel", gate: asyncio.Semaphore) -> str:
-    told = f"# Schema\n{tool.schema_json[:_SOURCE]}\n\n# Source\n{source_of(tool)[:_SOURCE]}"
+async def write_about(schema: str, source: str, model: "BaseChatModel", gate: asyncio.Semaphore) -> str:
+    """Let a model write what a tool is found by; nothing if it fails.
+
+    Args:
+        schema: The tool's function schema, as JSON.
+        source: Its source code, or its description.
+        model: The chat model.
+        gate: Bounds the calls at once.
+    """
+    told = f"# Schema\n{schema[:_SOURCE]}\n\n# Source\n{source[:_SOURCE]}"
     messages = [SystemMessage(AUGMENT), HumanMessage(clean(told))]
     try:
         async with gate, asyncio.timeout(_SECONDS):
             reply = await model.ainvoke(messages, config={"tags": ["nostream"]})
-    except Exception:  # noqa: BLE001 - providers fail in their own ways, and the tool works without this text
-        _log.warning("No text by the model for the tool %r: its own description stands.", tool.name, exc_info=True)
+    except Exception as error:  # noqa: BLE001 - providers fail in their own ways, and the tool works without this text
+        _log.warning("The model wrote nothing about a tool, whose own description stands: %s", error)
         return ""
     return bounded(clean(str(reply.text)).strip(), _WRITTEN)

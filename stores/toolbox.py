@@ -13,7 +13,6 @@ import difflib
 import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from langchain_core.tools import BaseTool
@@ -23,7 +22,7 @@ from graph.errors import EmbeddingError, ToolError
 from graph.settings import Settings, get_settings
 from stores import tool_catalogue
 from stores.database import Database
-from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolOptions, origin, same_origin
+from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, origin, same_origin
 from stores.text import clean
 from stores.tool_augment import augmented
 from stores.tool_catalogue import Changes, Progress
@@ -38,17 +37,6 @@ __all__ = ["GROUPS", "RegisteredTool", "ToolHit", "Toolbox", "toolbox"]
 
 F = TypeVar("F", bound=Source)
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ToolHit:
-    """A tool that a search found."""
-
-    name: str
-    description: str
-    score: float
-    """Fused, 0 to 1, comparable within one list."""
-    group: str
 
 
 class Toolbox:
@@ -256,6 +244,7 @@ class Toolbox:
         embedder: Embedder,
         *,
         model: "BaseChatModel | None" = None,
+        everything: bool = False,
         progress: Progress | None = None,
     ) -> Changes:
         """Bring the catalogue in the database up to date, by content: only what changed is indexed and embedded again.
@@ -264,7 +253,8 @@ class Toolbox:
             db: The database.
             embedder: The embedding model.
             model: Writes about the tools that ask for it (`augment=True`); None: what was written before is used.
-            progress: Told of tools that are being indexed.
+            everything: Whether the model writes about all tools.
+            progress: Told of tools that are being indexed and written about.
 
         Raises:
             DatabaseError: The database cannot be reached.
@@ -277,17 +267,20 @@ class Toolbox:
         self._embedder = embedder
         self._indexed = {name: row.indexed for name, row in rows.items()}
         self._disabled = {name for name, row in rows.items() if not row.enabled}
-        entries = await augmented(list(self), rows, await asyncio.to_thread(self._stale, embedded=True), model)
-        self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress)
+        stale = await asyncio.to_thread(self._stale, embedded=True)
+        usable = [tool for tool in self if tool.name not in self._failed]
+        written: dict[str, bool] = {}
+        async for entries in augmented(usable, rows, stale, model, everything=everything, progress=progress):
+            self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress if not written else None)
+            written |= {entry.tool.name: bool(entry.augmented) for entry in entries}
         kept = {name for name, row in rows.items() if row.indexed.group in self.kept_groups or not row.enabled}
         gone = rows.keys() - kept - self._tools.keys()
         await tool_catalogue.remove(db, gone)
         self._index = None
         await asyncio.to_thread(self._ready)
-        written = {entry.tool.name for entry in entries}
         return Changes(
-            added=tuple(sorted(written - rows.keys())),
-            changed=tuple(sorted(written & rows.keys())),
+            added=tuple(sorted(written.keys() - rows.keys())),
+            changed=tuple(sorted(written.keys() & rows.keys())),
             removed=tuple(sorted(gone)),
             unchanged=len(self) - len(written) - len(self._failed),
             failed={name: self.notices.get(name, "") for name in self._failed},

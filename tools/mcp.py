@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.tools import BaseTool
 
@@ -48,6 +48,8 @@ class McpTool(BaseTool):
     A class of its own, since LangChain's conversion takes arguments called `config` or `runtime` for its own.
     """
 
+    elsewhere: ClassVar = True
+    """What it does happens at the server: its source tells nothing."""
     server: McpServer
     called_there: str
     """Its name at the server."""

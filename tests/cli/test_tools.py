@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.support.langgraph_server import ROOT
+from tests.support.openai_script import ChatRequest, Reply, say
+from tests.support.openai_server import OpenAIServer
 
 OWN = '''
 from enum import Enum
@@ -102,6 +104,29 @@ def test_a_tool_that_is_disabled_is_found_no_more_until_it_is_enabled(run: Run, 
     assert found["count_spoons"]["hidden"] is None
     assert run("tools", "enable", "brew_tea", RICORDO_TOOLS=own).returncode == 0
     assert json.loads(run(*search, RICORDO_TOOLS=own).stdout)["tools"][0]["name"] == "brew_tea"
+
+
+def test_the_chat_model_writes_once_what_each_tool_is_found_by(run: Run, own: str, openai_server: OpenAIServer) -> None:
+    def about(request: ChatRequest) -> Reply:
+        return say(
+            "Counts the cutlery. Is the table laid for nine?" if "count_spoons" in str(request.body) else "A tool."
+        )
+
+    openai_server.play_by(about, about)
+    model = openai_server.settings() | {"RICORDO_TOOLS": own}
+    without = run("tools", "sync", "--augment", RICORDO_TOOLS=own)
+    assert without.returncode == 1
+    assert b"--augment needs a chat model" in without.stderr
+
+    known = json.loads(run("tools", "sync", "--json", **model).stdout)
+    assert openai_server.requests == [], "a plain start asks nobody"
+    done = run("tools", "sync", "--augment", "--json", **model)
+    assert json.loads(done.stdout)["changed"] == known["added"] == len(openai_server.requests)
+    again = run("tools", "sync", "--augment", "--json", **model)
+    assert json.loads(again.stdout)["unchanged"] == known["added"] == len(openai_server.requests)
+
+    found = run("tools", "search", "is the table laid for nine", "-k", "1", "--json", RICORDO_TOOLS=own)
+    assert json.loads(found.stdout)["tools"][0]["name"] == "count_spoons", "with the model or without it"
 
 
 def test_a_tool_that_does_not_exist_cannot_be_disabled(run: Run) -> None:

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 
 from evals.tools import Task, evaluate_tools, read_tasks, read_tools
 from graph.embeddings import Embedder
@@ -91,6 +92,14 @@ async def test_a_task_with_its_steps_written_out_is_gone_through_step_by_step(to
     assert report.steps.recall_of_one_search == 0.0
     without = await evaluate_tools(tools, [Task("shrink it", frozenset({"resize"}))], embedder=None)
     assert without.steps is None
+
+
+async def test_what_a_model_writes_about_the_tools_is_measured_too(tools: Path) -> None:
+    writer = FakeListChatModel(responses=["Requests: zzz."])
+    asked = [Task("zzz", frozenset({"send_mail"}))]
+    assert (await evaluate_tools(tools, asked, 4, embedder=None)).recall["10"] == 0.0
+    report = await evaluate_tools(tools, asked, 4, embedder=None, writer=writer)
+    assert report.recall["10"] == 100.0
 
 
 async def test_ones_own_registered_tools_are_evaluated_too() -> None:

@@ -285,6 +285,30 @@ async def test_a_model_writes_once_about_the_tools_that_ask_for_it(db: Database,
     assert await best(again, "let my aunt have the news") == "dispatch"
 
 
+async def test_a_model_writes_about_every_tool_when_it_is_told_to(db: Database, counting: Counting) -> None:
+    writer = Writer(responses=["Requests: will I need an umbrella?"])
+    weather = {"tell_weather": TOOLS["tell_weather"]}
+    await box_of(TOOLS).sync(db, counting)
+    changes = await box_of(weather).sync(db, counting, model=writer, everything=True)
+    assert changes.changed == ("tell_weather",)
+    other = Counting(counting.real, name="other")
+    box = box_of(TOOLS)
+    await box.sync(db, other)
+    assert len(writer.told) == 1
+    assert await best(box, "umbrella") == "tell_weather", "another embedding model, and the text is still there"
+
+
+async def test_a_model_that_is_down_is_not_asked_about_every_tool(db: Database, counting: Counting) -> None:
+    many = {f"tool_{i}": f"Do number {i}." for i in range(40)}
+    writer, told = Writer(down=True), list[tuple[str, int, int]]()
+    box = box_of(many)
+    changes = await box.sync(db, counting, model=writer, everything=True, progress=lambda *step: told.append(step))
+    assert len(writer.told) == 16
+    assert len(changes.added) == 40
+    assert told[-1] == ("asking the model about tools", 40, 40)
+    assert (await box_of(many).sync(db, counting)).unchanged == 40
+
+
 async def test_a_model_that_fails_leaves_the_tools_own_description(db: Database, counting: Counting) -> None:
     box = box_of(TOOLS, augment=True)
     changes = await box.sync(db, counting, model=Writer(down=True))
