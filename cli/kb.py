@@ -104,7 +104,10 @@ def delete_document(
         async with open_memory(output.as_text(user) if user else None) as memory:
             found = await _find(memory, output.as_text(document))
             if not yes:
-                typer.confirm(f"Delete {output.plain(found.source)} with its {found.chunks} chunks?", abort=True)
+                with output.answered():
+                    sure = typer.confirm(f"Delete {output.plain(found.source)} with its {found.chunks} chunks?")
+                if not sure:
+                    raise typer.Abort
             await memory.knowledge_base.delete(memory.user_id, found.id)
         output.note(f"deleted {output.plain(found.source)} ({found.chunks} chunks)")
 

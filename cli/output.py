@@ -9,14 +9,14 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NoReturn, TextIO
 
 import typer
 
-from graph.errors import RicordoError
+from graph.errors import InputError, RicordoError
 
 FAILED, USAGE, BUG = 1, 2, 70
 """Exit codes: an error that we know, a wrong command line, an error of our own making."""
@@ -85,6 +85,21 @@ def fail(message: str) -> NoReturn:
     """End the command with an error of ours."""
     note(f"error: {message}")
     raise typer.Exit(FAILED)
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Tell how to do without an answer where nobody is there to give one.
+
+    Raises:
+        InputError: Standard input is at its end, and no terminal.
+    """
+    try:
+        yield
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InputError("Nothing was deleted: it has to be confirmed. Add --yes where nobody can answer.") from None
 
 
 def run(work: Callable[[], Coroutine[Any, Any, int | None]], *, as_json: bool = False) -> NoReturn:

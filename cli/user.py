@@ -95,6 +95,7 @@ def delete_user(
 def _ask_for_name(name: str) -> None:
     """Let the name be typed again, and end the command if it is another one."""
     shown = output.plain(name)
-    typed = typer.prompt(f"All that is stored of '{shown}' goes for good. Type the name to go on", err=True)
+    with output.answered():
+        typed = typer.prompt(f"All that is stored of '{shown}' goes for good. Type the name to go on", err=True)
     if typed != name:
         output.fail(f"That is not '{shown}'. Nothing was deleted.")

@@ -137,7 +137,9 @@ class Agent:
             raise InputError("The question is empty: say what you want to know.")
         chosen = _context(context)
         manager = self.resources.manager.for_user(chosen.user_id)
-        thread = clean(thread_id).strip() or "1"
+        thread = clean(thread_id).strip()
+        if not thread:
+            raise InputError("The thread's name is empty: give it one, or leave it out for the usual thread, 1.")
         key = thread_key(manager.user_id, thread)
         await manager.claim_thread(thread)
         async with self._locks.hold(key, thread, self.resources.settings.thread_wait_seconds):

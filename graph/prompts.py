@@ -63,6 +63,7 @@ STOPPED = {
 
 DONE = "Done so far: {done}."
 QUESTION_KEPT = "Nothing was done yet. Your question is kept in this thread."
+QUESTION_CUT = "[{more:,} more characters: the whole question is in conversation memory]"
 
 REPLACES = """A new statement about a user is to be stored. Which of the numbered stored statements can no longer \
 hold, now that the new one does? Name only those that say something else about the very same thing, such as another \

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.runtime import Runtime
 
 from graph import prompts, tokens
@@ -17,6 +17,9 @@ from graph.timing import timed
 from stores.conversation import thread_key
 from stores.text import make_id
 from stores.turn import Turn
+
+_QUESTION = 20_000
+"""Characters of a question that stay in the state."""
 
 
 @timed
@@ -45,7 +48,16 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
         )
         await manager.finish_turn(turn)
     gone = [RemoveMessage(id=m.id) for m in exchange if m.id and m.id != final.id]
-    return {"messages": [*gone, final], "stop_reason": state["stop_reason"] or "answer"}
+    return {"messages": [*_shortened(state), *gone, final], "stop_reason": state["stop_reason"] or "answer"}
+
+
+def _shortened(state: State) -> list[AnyMessage]:
+    """Return a very long question's beginning, to stand in its place: memory has it, and checkpoints would carry it."""
+    asked = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), None)
+    said = tokens.text_of(asked) if asked else ""
+    if asked is None or len(said) <= _QUESTION or not state.get("question_id"):
+        return []
+    return [HumanMessage(f"{said[:_QUESTION]}\n{prompts.QUESTION_CUT.format(more=len(said) - _QUESTION)}", id=asked.id)]
 
 
 def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:

@@ -47,8 +47,9 @@ def failure(dsn: str, error: psycopg.Error) -> DatabaseError:
     """Say that the database cannot be used, and why."""
     reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return DatabaseError(
-        f"PostgreSQL failed ({describe(dsn)}): {reason}. What was saved before is kept. Check that the server runs, "
-        f"and RICORDO_DATABASE_URL if it is your own (ricordo doctor shows more), then try again."
+        f"PostgreSQL failed ({describe(dsn)}): {reason}. What was saved before is kept, an answer that was given "
+        "included: look there before you ask again. ricordo doctor shows whether the server runs; the embedded one is "
+        "started by the next command, one of your own is that of RICORDO_DATABASE_URL."
     )
 
 

@@ -139,7 +139,7 @@ class Toolbox:
             close = difflib.get_close_matches(name, set(self._tools) - self._disabled - self._failed, n=3)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise ToolError(
-                f"There is no tool called {name!r}.{hint} Call read_toolbox with what you want to do to find a tool."
+                f"There is no tool called {name!r}.{hint} `ricordo tools list` shows all, read_toolbox finds one."
             )
         return self._tools[name]
 

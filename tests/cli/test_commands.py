@@ -84,6 +84,7 @@ def test_documents_are_taken_in_listed_shown_and_deleted(run: Run, tmp_path: Pat
     kept = run("kb", "delete", "whales.md", "--user", "ann", given=b"n\n")
     assert kept.returncode == 1
     assert b"bug" not in kept.stderr
+    assert b"Add --yes" in run("kb", "delete", "whales.md", "--user", "ann").stderr, "nobody is there to answer"
     assert run("kb", "delete", shown["id"], "--user", "ann", "--yes").returncode == 0
     gone = run("kb", "list", "--user", "ann")
     assert (gone.returncode, gone.stdout) == (0, b"")

@@ -28,7 +28,9 @@ def test_a_user_is_deleted_when_the_name_is_typed_again(run: Run, dsn: str) -> N
     wrong = run("user", "delete", ANNA, given=b"anna\n")
     assert wrong.returncode == 1
     assert b"Nothing was deleted" in wrong.stderr
-    assert run("user", "delete", ANNA).returncode != 0, "nobody is there to type it"
+    alone = run("user", "delete", ANNA)
+    assert alone.returncode == 1, "nobody is there to type it"
+    assert b"Add --yes" in alone.stderr
     assert traces(dsn, [ANNA])
 
     right = run("user", "delete", ANNA, given=f"{ANNA}\n".encode())

@@ -74,6 +74,21 @@ async def test_a_turn_leaves_only_the_dialogue_in_the_state(harness: Harness) ->
     assert "window" not in state.values, "the window is rebuilt from memory, not checkpointed"
 
 
+async def test_of_a_very_long_question_the_state_keeps_the_beginning_and_memory_all(harness: Harness) -> None:
+    from stores.conversation import thread_key  # noqa: PLC0415 - names the checkpoint
+
+    question = "Read this. " + "Whales sing at night. " * 2_000
+    await harness.ask(question, says("Read."))
+    config = {"configurable": {"thread_id": str(thread_key("default", "t"))}}
+    state = await harness.agent._graph.aget_state(config)  # type: ignore[arg-type]
+    asked, answer = state.values["messages"]
+    assert asked.text.startswith("Read this. Whales")
+    assert asked.text.endswith("24,011 more characters: the whole question is in conversation memory]")
+    assert answer.text == "Read."
+    [stored, _] = await harness.memory().read_conversational_memory("t")
+    assert stored.text == question
+
+
 async def test_a_big_output_goes_to_the_log_and_the_prompt_carries_a_pointer(harness: Harness) -> None:
     output = "".join(f"line {n}: whale oil\n" for n in range(5000))
 
@@ -105,6 +120,11 @@ async def test_an_empty_question_is_refused_before_anything_is_written(harness: 
     with pytest.raises(InputError, match="empty"):
         await harness.ask(question)
     assert await harness.memory().threads() == []
+
+
+async def test_a_thread_without_a_name_is_refused(harness: Harness) -> None:
+    with pytest.raises(InputError, match="thread's name is empty"):
+        await harness.ask("Hello?", thread_id=" ")
 
 
 async def test_a_thread_belongs_to_its_first_user(harness: Harness) -> None:
