@@ -89,7 +89,7 @@ def _contained(function: Callable[..., Any]) -> Callable[..., Any]:
     def contained(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except SystemExit as ended:
+        except (SystemExit, KeyboardInterrupt) as ended:  # on a thread, where no Ctrl-C ever arrives
             raise _ended(ended) from ended
 
     return contained
@@ -106,8 +106,8 @@ def _contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., A
     return contained
 
 
-def _ended(ended: SystemExit) -> ToolError:
-    return ToolError(f"The tool ended without a result: it called for the program's end (exit code {ended.code}).")
+def _ended(ended: BaseException) -> ToolError:
+    return ToolError(f"The tool ended without a result: it called for the program's end ({ended!r}).")
 
 
 def _converted(function: Callable[..., Any], name: str) -> StructuredTool:

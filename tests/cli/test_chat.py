@@ -48,7 +48,7 @@ def test_a_chat_ends_when_its_database_cannot_be_opened(settings: dict[str, str]
     lost = settings | {"RICORDO_DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}
     with Terminal("chat", settings=lost) as terminal:
         assert "Ricordo is offline" in terminal.read_until(PROMPT)
-        assert "error: PostgreSQL failed" in terminal.read_until("try again")
+        assert "error: PostgreSQL failed" in terminal.read_until("RICORDO_DATABASE_URL")
         assert terminal.wait() == 1
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
@@ -160,21 +162,27 @@ async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harnes
     assert answer.answer == "Not sure."
 
 
-@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
-async def test_a_tool_that_ends_the_program_ends_only_its_own_call(harness: Harness, *, sync: bool) -> None:
-    async def leave() -> str:
-        """Leave."""
-        sys.exit(0)
+def leave_at_once() -> str:
+    """Leave."""
+    sys.exit(0)
 
-    def leave_at_once() -> str:
-        """Leave."""
-        sys.exit(0)
 
-    name = "leave_at_once" if sync else "leave"
-    toolbox.register_tool(side_effect=False, examples=["leave"])(leave_at_once if sync else leave)
+async def leave_in_time() -> str:
+    """Leave."""
+    sys.exit(0)
+
+
+def leave_as_if_by_hand() -> str:
+    """Leave."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("leave", [leave_at_once, leave_in_time, leave_as_if_by_hand])
+async def test_a_tool_that_ends_the_program_ends_only_its_own_call(harness: Harness, leave: Callable[..., Any]) -> None:
+    toolbox.register_tool(leave, side_effect=False, examples=["leave"])
     try:
-        answer = await harness.ask("Leave.", calls((name, {})), says("Still here."))
+        answer = await harness.ask("Leave.", calls((leave.__name__, {})), says("Still here."))
     finally:
-        toolbox.remove(name)
+        toolbox.remove(leave.__name__)
     assert answer.answer == "Still here."
     assert "ended without a result" in harness.results()[0]
