@@ -143,11 +143,18 @@ def read_tasks(path: Path) -> list[Task]:
     tasks = []
     for item in _lines(path, ["task", "ground_truth_tools"]):
         needs, steps = item["ground_truth_tools"], item.get("steps") or []
-        if not isinstance(needs, list) or not isinstance(steps, list):
-            raise InputError(f"{path}: ground_truth_tools must be a list of names, and steps a list of texts.")
+        if not (_are_texts(needs) and _are_texts(steps)):
+            raise InputError(
+                f"{path}, task {str(item['task'])[:60]!r}: ground_truth_tools must be a list of names, "
+                "and steps a list of texts."
+            )
         said = [clean(str(step)).strip() for step in steps]
         tasks.append(Task(clean(str(item["task"])), frozenset(map(str, needs)), tuple(filter(None, said))))
     return tasks
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(each, str) for each in given)
 
 
 async def evaluate_tools(

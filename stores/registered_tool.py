@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
+from graph.errors import ToolError
 from graph.settings import Settings
 from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema
 from stores.tool_text import ToolText, index_version
@@ -40,9 +41,9 @@ class ToolOptions(TypedDict, total=False):
 
     group: str
     """The domain that it belongs to; a new one comes to be by being named. Default: none."""
-    tags: Sequence[str]
+    tags: str | Sequence[str]
     """Words that it may be found by."""
-    examples: Sequence[str]
+    examples: str | Sequence[str]
     """Phrases that a user would say when the tool fits."""
     pinned: bool
     """Whether the model sees it in every call."""
@@ -133,18 +134,44 @@ class ToolHit:
     group: str
 
 
-def origin(source: Source) -> str:
+def check_options(name: str, source: Source, options: ToolOptions) -> None:
+    """Check what is said of a tool at its registration.
+
+    Raises:
+        ToolError: It is a class, an option is unknown, or the setting that it requires is.
+    """
+    if isinstance(source, type):
+        raise ToolError(f"{name!r} is a class. Register a function, or a LangChain tool.")
+    if unknown := sorted(options.keys() - ToolOptions.__annotations__.keys()):
+        known = ", ".join(sorted(ToolOptions.__annotations__))
+        raise ToolError(f"The tool {name!r} has an unknown option: {', '.join(unknown)}. There are {known}.")
+    requires = options.get("requires")
+    if requires is not None and requires not in Settings.model_fields:
+        raise ToolError(f"The tool {name!r} requires the setting {requires!r}, and there is no such setting.")
+
+
+def _origin(source: Source) -> str:
     """Tell where a tool comes from."""
     if isinstance(source, BaseTool):
         return f"a {type(source).__name__} ({source.description[:60]!r})"
     return f"{source.__module__}.{source.__qualname__}"
 
 
-def same_origin(old: Source, new: Source) -> bool:
+def check_same(name: str, old: Source, new: Source) -> None:
+    """Check that a second registration of a name is that of the same tool.
+
+    Raises:
+        ToolError: It is another tool.
+    """
+    if not _same_origin(old, new):
+        raise ToolError(f"Two tools are called {name!r}: {_origin(old)} and {_origin(new)}. Rename one of them.")
+
+
+def _same_origin(old: Source, new: Source) -> bool:
     """Tell whether a registration is the same function again: its module was reloaded, or a notebook's cell rerun."""
     if old is new:
         return True
-    if isinstance(old, BaseTool) or isinstance(new, BaseTool) or origin(old) != origin(new):
+    if isinstance(old, BaseTool) or isinstance(new, BaseTool) or _origin(old) != _origin(new):
         return False
     before, after = (getattr(inspect.unwrap(source), "__code__", None) for source in (old, new))
     if before is None or after is None:

@@ -22,7 +22,7 @@ from graph.errors import EmbeddingError, ToolError
 from graph.settings import Settings, get_settings
 from stores import tool_catalogue
 from stores.database import Database
-from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, origin, same_origin
+from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, check_options, check_same
 from stores.text import clean
 from stores.tool_augment import augmented
 from stores.tool_catalogue import Changes, Progress
@@ -83,25 +83,21 @@ class Toolbox:
 
     def _add(self, source: Source, options: ToolOptions) -> None:
         name = check_name(source.name if isinstance(source, BaseTool) else getattr(source, "__name__", repr(source)))
+        check_options(name, source, options)
         tool = RegisteredTool(
             name,
             source,
             group=clean(options.get("group", "")),
-            tags=tuple(map(clean, options.get("tags", ()))),
-            examples=tuple(map(clean, options.get("examples", ()))),
+            tags=_texts(options.get("tags", ())),
+            examples=_texts(options.get("examples", ())),
             pinned=options.get("pinned", False),
             side_effect=options.get("side_effect", True),
             timeout=options.get("timeout"),
             augment=options.get("augment", False),
             requires=options.get("requires"),
         )
-        if tool.requires is not None and tool.requires not in Settings.model_fields:
-            raise ToolError(f"The tool {name!r} requires the setting {tool.requires!r}, and there is no such setting.")
-        other = self._tools.get(name)
-        if other is not None and not same_origin(other.source, source):
-            raise ToolError(
-                f"Two tools are called {name!r}: {origin(other.source)} and {origin(source)}. Rename one of them."
-            )
+        if name in self._tools:
+            check_same(name, self._tools[name].source, source)
         self._tools[name] = tool
         self._forget(name)
         if tool.requires:
@@ -273,7 +269,9 @@ class Toolbox:
         async for entries in augmented(usable, rows, stale, model, everything=everything, progress=progress):
             self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress if not written else None)
             written |= {entry.tool.name: bool(entry.augmented) for entry in entries}
-        kept = {name for name, row in rows.items() if row.indexed.group in self.kept_groups or not row.enabled}
+        # What was paid for, or set aside by hand, outlives a start without the tool, as from another folder.
+        by_hand = {name for name, row in rows.items() if row.augmented or not row.enabled}
+        kept = by_hand | {name for name, row in rows.items() if row.indexed.group in self.kept_groups}
         gone = rows.keys() - kept - self._tools.keys()
         await tool_catalogue.remove(db, gone)
         self._index = None
@@ -285,6 +283,10 @@ class Toolbox:
             unchanged=len(self) - len(written) - len(self._failed),
             failed={name: self.notices.get(name, "") for name in self._failed},
         )
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(clean, [given] if isinstance(given, str) else given))
 
 
 toolbox = Toolbox()

@@ -82,5 +82,6 @@ def _failed(name: str, error: BaseException, path: Path) -> ConfigurationError:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).stem == path.stem]
     where = f", line {frames[-1].lineno}" if frames else ""
     return ConfigurationError(
-        f"RICORDO_TOOLS: {name} cannot be imported{where}: {type(error).__name__}: {error}. Mend it, or take it off."
+        f"RICORDO_TOOLS: {name} cannot be imported{where}: {type(error).__name__}: {str(error).rstrip('.')}. "
+        "Mend it, or take it off."
     )

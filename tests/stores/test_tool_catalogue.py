@@ -298,6 +298,14 @@ async def test_a_model_writes_about_every_tool_when_it_is_told_to(db: Database, 
     assert await best(box, "umbrella") == "tell_weather", "another embedding model, and the text is still there"
 
 
+async def test_what_a_model_wrote_outlives_a_start_without_the_tool(db: Database, counting: Counting) -> None:
+    writer = Writer()
+    await box_of(TOOLS).sync(db, counting, model=writer, everything=True)
+    assert (await box_of({}).sync(db, counting)).removed == ()
+    changes = await box_of(TOOLS).sync(db, counting, model=writer, everything=True)
+    assert (changes.unchanged, len(writer.told)) == (3, 3)
+
+
 async def test_a_model_that_is_down_is_not_asked_about_every_tool(db: Database, counting: Counting) -> None:
     many = {f"tool_{i}": f"Do number {i}." for i in range(40)}
     writer, told = Writer(down=True), list[tuple[str, int, int]]()

@@ -153,6 +153,21 @@ def test_a_name_that_providers_refuse_is_refused(name: str) -> None:
         Toolbox().register_tool(nameless)
 
 
+def test_an_option_that_does_not_exist_and_a_class_are_refused() -> None:
+    box = Toolbox()
+
+    def wave() -> str:
+        """Wave."""
+        return "o/"
+
+    with pytest.raises(ToolError, match=r"unknown option: groop\. There are augment, examples, group"):
+        box.register_tool(wave, groop="x")  # type: ignore[call-overload]
+    with pytest.raises(ToolError, match="'Toolbox' is a class"):
+        box.register_tool(Toolbox)
+    box.register_tool(wave, tags="hello", examples="say hello")
+    assert (box.get("wave").tags, box.get("wave").examples) == (("hello",), ("say hello",))
+
+
 def test_a_requirement_that_is_no_setting_is_refused() -> None:
     with pytest.raises(ToolError, match="no such setting"):
         Toolbox().register_tool(requires="tavilly_key")(test_a_notebook_cell_may_be_run_again)
