@@ -158,7 +158,7 @@ def sync_tools(
     """
     output.stdout()
 
-    async def sync() -> None:
+    async def sync() -> int:
         from cli.progress import progress
 
         async with open_toolbox(synced=False) as parts:
@@ -178,11 +178,17 @@ def sync_tools(
         }
         failed = dict(changes.failed or {})
         if as_json:
-            output.write_json(counts | {"failed": failed})
-            return
+            output.write_json(counts | {"failed": failed, "unwritten": list(changes.unwritten)})
+            return output.FAILED if changes.unwritten else 0
         output.write("".join(f"{what}\t{count}\n" for what, count in counts.items()))
         for name, why in failed.items():
             output.note(f"{output.plain(name)}: {output.plain(why)}")
+        if changes.unwritten:
+            output.note(
+                f"The model wrote nothing about {len(changes.unwritten)} tools; the warnings above say why. "
+                "What it wrote about others is kept: run the command again for the rest."
+            )
+        return output.FAILED if changes.unwritten else 0
 
     output.run(sync, as_json=as_json)
 

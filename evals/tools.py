@@ -4,7 +4,6 @@ The tools are those of a file, or those that are registered; they are indexed in
 """
 
 import asyncio
-import itertools
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from evals.metrics import Latency, mean, ndcg, percent, perfect, recall
 from evals.tool_steps import Steps, over_steps
 from graph import tokens
 from graph.embeddings import Embedder, light_embedder
-from graph.errors import InputError
+from graph.errors import InputError, ModelError
 from graph.settings import Settings, get_settings
 from stores.text import clean
 from stores.tool_augment import write_about
@@ -34,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 
 _CUTS = (1, 3, 5, 10)
 _BATCH = 64
-_ASKED_AT_ONCE = 4
+_ASKED_AT_ONCE, _ENOUGH = 4, 16
 
 
 @dataclass(frozen=True)
@@ -96,16 +95,16 @@ def _lines(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
         InputError: The file cannot be read, a line is no JSON object, or lacks one of the keys.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}. Give a JSONL file in UTF-8.") from error
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             item = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {number} is no JSON: {error}.") from error
         if not isinstance(item, dict) or not all(key in item for key in keys):
             raise InputError(f"{path}, line {number} must be an object with {', '.join(keys)}.")
@@ -121,6 +120,10 @@ def read_tools(path: Path) -> list[ToolText]:
     Raises:
         InputError: The file cannot be read or is not of that form.
     """
+    tools = _lines(path, ["name", "description"])
+    for item in tools:
+        if not all(_are_texts(item.get(key) or []) for key in ("tags", "examples")):
+            raise InputError(f"{path}, tool {str(item['name'])[:60]!r}: tags and examples must be lists of texts.")
     return [
         ToolText(
             clean(str(item["name"])),
@@ -130,7 +133,7 @@ def read_tools(path: Path) -> list[ToolText]:
             tuple(map(str, item.get("tags") or ())),
             tuple(map(str, item.get("examples") or ())),
         )
-        for item in _lines(path, ["name", "description"])
+        for item in tools
     ]
 
 
@@ -248,14 +251,24 @@ def _texts(tools: Path | Sequence[ToolText] | Toolbox) -> list[ToolText]:
 
 async def _written(texts: Sequence[ToolText], model: "BaseChatModel", tell: Progress) -> list[ToolText]:
     """Let a model write about tools of which there is no source, only the schema."""
-    gate, done = asyncio.Semaphore(_ASKED_AT_ONCE), itertools.count(1)
+    gate, written = asyncio.Semaphore(_ASKED_AT_ONCE), list[bool]()
 
     async def one(text: ToolText) -> ToolText:
+        if not any(written) and len(written) >= _ENOUGH:
+            raise ModelError(
+                f"The chat model wrote nothing about {_ENOUGH} tools in a row; the warnings above say why."
+            )
         told = await write_about(_schema(text), text.description, model, gate)
-        tell("asking the model about tools", next(done), len(texts))
+        written.append(bool(told))
+        tell("asking the model about tools", len(written), len(texts))
         return replace(text, phrases=(*text.phrases, told)) if told else text
 
-    return await asyncio.gather(*map(one, texts))
+    made: list[ToolText] = []
+    for start in range(0, len(texts), _ENOUGH):
+        made += await asyncio.gather(*map(one, texts[start : start + _ENOUGH]))
+    if not any(written):
+        raise ModelError("The chat model wrote nothing about any tool; the warnings above say why.")
+    return made
 
 
 async def _index(texts: Sequence[ToolText], embedder: Embedder | None, tell: Progress) -> ToolIndex:

@@ -1,5 +1,6 @@
 """This turn's tool exchange: the messages after the question, kept in the shape that providers accept."""
 
+import math
 import re
 from typing import Any
 from uuid import uuid4
@@ -59,9 +60,11 @@ def repaired(exchange: list[AnyMessage]) -> list[AnyMessage]:
 
 
 def clean_value(value: Any) -> Any:
-    """Clean every string in a JSON value."""
+    """Clean every string in a JSON value, and say in words the numbers that JSON has no form for."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, dict):
         return {clean(str(key)): clean_value(item) for key, item in value.items()}
     return [clean_value(item) for item in value] if isinstance(value, list) else value

@@ -124,5 +124,8 @@ def _explain(error: Exception) -> str:
     """Put a tool's failure in words for the model."""
     if not isinstance(error, RicordoError):
         _log.info("A tool failed.", exc_info=error)
-    said = str(error) or "it gave no reason"
+    try:
+        said = str(error) or "it gave no reason"
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        said = "it gave no reason that can be shown"
     return said if isinstance(error, RicordoError) else f"The tool failed: {type(error).__name__}: {said}"

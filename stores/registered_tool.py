@@ -145,6 +145,12 @@ def check_options(name: str, source: Source, options: ToolOptions) -> None:
     if unknown := sorted(options.keys() - ToolOptions.__annotations__.keys()):
         known = ", ".join(sorted(ToolOptions.__annotations__))
         raise ToolError(f"The tool {name!r} has an unknown option: {', '.join(unknown)}. There are {known}.")
+    timeout = options.get("timeout")
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise ToolError(f"The tool {name!r} has timeout={timeout!r}. It is a number of seconds above 0, or None.")
+    for given in (options.get("tags", ()), options.get("examples", ())):
+        if not isinstance(given, str) and not all(isinstance(each, str) for each in given):
+            raise ToolError(f"The tool {name!r} has {given!r} among its tags or examples. They are texts.")
     requires = options.get("requires")
     if requires is not None and requires not in Settings.model_fields:
         raise ToolError(f"The tool {name!r} requires the setting {requires!r}, and there is no such setting.")

@@ -117,4 +117,7 @@ async def write_about(schema: str, source: str, model: "BaseChatModel", gate: as
     except Exception as error:  # noqa: BLE001 - providers fail in their own ways, and the tool works without this text
         _log.warning("The model wrote nothing about a tool, whose own description stands: %s", error)
         return ""
-    return bounded(clean(str(reply.text)).strip(), _WRITTEN)
+    text = bounded(clean(str(reply.text)).strip(), _WRITTEN)
+    if not text:
+        _log.warning("The model's reply about a tool is empty; the tool's own description stands.")
+    return text

@@ -69,6 +69,8 @@ class Changes:
     unchanged: int
     failed: Mapping[str, str]
     """Tools of which no schema can be made, with the reason."""
+    unwritten: tuple[str, ...] = ()
+    """Tools about which the model should have written, and did not."""
 
 
 @dataclass(frozen=True)

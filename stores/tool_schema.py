@@ -2,13 +2,12 @@
 
 import dataclasses
 import enum
-import functools
 import hashlib
 import inspect
 import itertools
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import FunctionType
 from typing import Any, get_args, get_origin, is_typeddict
@@ -18,6 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, TypeAdapter
 
 from graph.errors import ToolError
+from stores.contained import contained, contained_async
 from stores.text import clean
 
 MAX_DESCRIPTION = 1000
@@ -76,38 +76,10 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
     """
     tool = _converted(function, name)
     if tool.func:
-        tool.func = _contained(tool.func)
+        tool.func = contained(tool.func)
     if tool.coroutine:
-        tool.coroutine = _contained_async(tool.coroutine)
+        tool.coroutine = contained_async(tool.coroutine)
     return tool
-
-
-def _contained(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep a tool that ends the program, as a command line's `main()` does, from ending ours."""
-
-    @functools.wraps(function)
-    def contained(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except (SystemExit, KeyboardInterrupt) as ended:  # on a thread, where no Ctrl-C ever arrives
-            raise _ended(ended) from ended
-
-    return contained
-
-
-def _contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    @functools.wraps(function)
-    async def contained(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return await function(*args, **kwargs)
-        except SystemExit as ended:
-            raise _ended(ended) from ended
-
-    return contained
-
-
-def _ended(ended: BaseException) -> ToolError:
-    return ToolError(f"The tool ended without a result: it called for the program's end ({ended!r}).")
 
 
 def _converted(function: Callable[..., Any], name: str) -> StructuredTool:
@@ -175,7 +147,13 @@ def openai_schema(tool: BaseTool) -> str:
     parameters.pop("$schema", None)
     function["parameters"] = {"type": "object", "properties": {}} | parameters | {"type": "object"}
     function["description"] = bounded(clean(function.get("description") or ""))
-    return json.dumps(schema, ensure_ascii=False)
+    try:
+        return json.dumps(schema, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise ToolError(
+            f"The tool {tool.name!r} cannot be used: its schema holds a number that JSON has no form for, such as a "
+            "default of NaN. Use None instead."
+        ) from error
 
 
 def _in_short(error: Exception) -> str:

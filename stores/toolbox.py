@@ -281,6 +281,13 @@ class Toolbox:
             changed=tuple(sorted(written.keys() & rows.keys())),
             removed=tuple(sorted(gone)),
             unchanged=len(self) - len(written) - len(self._failed),
+            unwritten=tuple(
+                tool.name
+                for tool in usable
+                if model is not None
+                and (tool.augment or everything)
+                and not (written[tool.name] if tool.name in written else rows[tool.name].augmented)
+            ),
             failed={name: self.notices.get(name, "") for name in self._failed},
         )
 

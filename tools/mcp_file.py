@@ -56,6 +56,8 @@ class Server(BaseModel):
             raise ValueError("'type' is stdio with 'command', and http or sse with 'url'")
         if self.url is not None and not self.url.startswith(("http://", "https://", "${")):
             raise ValueError("'url' must begin with http:// or https://")
+        if self.url is not None:
+            urlsplit(self.url)
         return self
 
     @property
@@ -111,6 +113,8 @@ def read_mcp_file(path: Path) -> dict[str, Server]:
         raise ConfigurationError(
             f"RICORDO_MCP_FILE names {path}, which cannot be read: {error.strerror}. Mend the path, or unset it."
         ) from None
+    except RecursionError:
+        raise ConfigurationError(f"The MCP file {path} is nested too deeply. docs/mcp.md shows the format.") from None
     except UnicodeDecodeError:
         raise ConfigurationError(f"The MCP file {path} is not UTF-8 text. Save it as UTF-8.") from None
     except json.JSONDecodeError as error:

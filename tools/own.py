@@ -46,7 +46,7 @@ def _load_module(name: str) -> bool:
     importlib.invalidate_caches()
     try:
         importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # a script without a guard ends the program when it is imported
+    except BaseException as error:  # a script without a guard ends the program when it is imported
         raise _failed(name, error, Path(*name.split("."))) from error
     return True
 
@@ -66,7 +66,7 @@ def _load_file(path: Path) -> bool:
     sys.modules[name] = module  # type hints are looked up there
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
         raise _failed(str(path), error, path) from error
     return True

@@ -7,7 +7,7 @@ from langchain_core.language_models import FakeListChatModel
 
 from evals.tools import Task, evaluate_tools, read_tasks, read_tools
 from graph.embeddings import Embedder
-from graph.errors import InputError
+from graph.errors import InputError, ModelError
 from graph.settings import Settings
 from stores.toolbox import Toolbox
 
@@ -102,6 +102,11 @@ async def test_what_a_model_writes_about_the_tools_is_measured_too(tools: Path) 
     assert report.recall["10"] == 100.0
 
 
+async def test_a_model_that_writes_nothing_ends_the_evaluation(tools: Path) -> None:
+    with pytest.raises(ModelError, match="wrote nothing"):
+        await evaluate_tools(tools, [Task("x", frozenset())], embedder=None, writer=FakeListChatModel(responses=[" "]))
+
+
 async def test_ones_own_registered_tools_are_evaluated_too() -> None:
     box = Toolbox()
 
@@ -134,6 +139,8 @@ async def test_tools_of_one_name_in_several_groups_are_taken(tmp_path: Path) -> 
         ("{", "line 1 is no JSON"),
         ("[1]", "must be an object with name, description"),
         ('{"name": "a"}', "must be an object with name, description"),
+        ('{"name": "a", "description": "", "tags": 5}', "tool 'a': tags and examples must be lists"),
+        ("[" * 100_000, "line 1 is no JSON"),
     ],
 )
 def test_a_file_of_another_form_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:

@@ -177,7 +177,21 @@ def leave_as_if_by_hand() -> str:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("leave", [leave_at_once, leave_in_time, leave_as_if_by_hand])
+class Odd(BaseException):
+    """No `Exception`."""
+
+
+def leave_oddly() -> str:
+    """Leave."""
+    raise Odd
+
+
+async def leave_cancelled() -> str:
+    """Leave."""
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("leave", [leave_at_once, leave_in_time, leave_as_if_by_hand, leave_oddly, leave_cancelled])
 async def test_a_tool_that_ends_the_program_ends_only_its_own_call(harness: Harness, leave: Callable[..., Any]) -> None:
     toolbox.register_tool(leave, side_effect=False, examples=["leave"])
     try:
@@ -186,3 +200,35 @@ async def test_a_tool_that_ends_the_program_ends_only_its_own_call(harness: Harn
         toolbox.remove(leave.__name__)
     assert answer.answer == "Still here."
     assert "ended without a result" in harness.results()[0]
+
+
+async def test_an_exception_that_cannot_say_what_it_is_is_a_tools_failure_like_any_other(harness: Harness) -> None:
+    class DumbError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def stumble() -> str:
+        """Stumble."""
+        raise DumbError
+
+    toolbox.register_tool(stumble, side_effect=False)
+    try:
+        answer = await harness.ask("Stumble.", calls(("stumble", {})), says("Up again."))
+    finally:
+        toolbox.remove("stumble")
+    assert answer.answer == "Up again."
+    assert "DumbError: it gave no reason that can be shown" in harness.results()[0]
+
+
+async def test_numbers_without_a_form_in_json_reach_tool_log_and_model_as_words(harness: Harness) -> None:
+    def count(number: int) -> str:
+        """Count."""
+        return str(number)
+
+    toolbox.register_tool(count)
+    try:
+        answer = await harness.ask("Count.", calls(("count", {"number": float("inf")})), says("Too many."))
+    finally:
+        toolbox.remove("count")
+    assert answer.answer == "Too many."
+    assert "number" in harness.results()[0]

@@ -115,6 +115,15 @@ def request(*schemas: str) -> dict[str, Any]:
     }
 
 
+def test_a_default_without_a_form_in_json_makes_a_tool_unusable_and_is_told() -> None:
+    def weigh(grams: float = float("nan")) -> str:
+        """Weigh."""
+        return str(grams)
+
+    with pytest.raises(ToolError, match=r"'weigh' cannot be used: its schema holds a number .* NaN"):
+        openai_schema(make_tool(weigh, "weigh"))
+
+
 def test_the_model_sees_the_beginning_of_a_long_description() -> None:
     def long(text: str) -> str:
         return text

@@ -164,6 +164,9 @@ def test_an_option_that_does_not_exist_and_a_class_are_refused() -> None:
         box.register_tool(wave, groop="x")  # type: ignore[call-overload]
     with pytest.raises(ToolError, match="'Toolbox' is a class"):
         box.register_tool(Toolbox)
+    for wrong in ({"timeout": "x"}, {"timeout": -1}, {"tags": [1]}):
+        with pytest.raises(ToolError, match="The tool 'wave' has"):
+            box.register_tool(wave, **wrong)
     box.register_tool(wave, tags="hello", examples="say hello")
     assert (box.get("wave").tags, box.get("wave").examples) == (("hello",), ("say hello",))
 
