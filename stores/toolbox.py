@@ -204,8 +204,8 @@ class Toolbox:
         try:
             return await request(text, by, light, embedding)
         except EmbeddingError as error:
-            _log.warning("Tools are looked for without an embedding model: %s", error)
-            return await request(text, None, None, embedding)
+            _log.warning("Tools are looked for by less than usual: %s", error)
+            return await (self._request(query, index, quick=True) if by else request(text, embedding=embedding))
 
     def _ready(self) -> ToolIndex:
         """Return the index; tools that are new since the last synchronisation are found by words alone."""

@@ -191,6 +191,7 @@ async def test_without_the_model_words_find_the_tools(db: Database, counting: Co
     await box.sync(db, counting)
     counting.fails = True
     assert await best(box, "send somebody an e-mail") == "send_mail", "a model that fails later does no harm either"
+    assert await best(box, "今天会下雨吗") == "tell_weather", "the light model still knows what is meant"
 
 
 async def test_a_broken_tool_is_reported_and_does_not_stop_the_others(db: Database, counting: Counting) -> None:
