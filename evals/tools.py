@@ -18,7 +18,7 @@ from graph.embeddings import Embedder, light_embedder
 from graph.errors import InputError, ModelError
 from graph.settings import Settings, get_settings
 from stores.text import clean
-from stores.tool_augment import write_about
+from stores.tool_augment import AT_ONCE, write_about
 from stores.tool_catalogue import embed, indexed
 from stores.tool_index import Request, ToolIndex, request
 from stores.tool_schema import bounded
@@ -33,7 +33,6 @@ Progress = Callable[[str, int, int], None]
 
 _CUTS = (1, 3, 5, 10)
 _BATCH = 64
-_ASKED_AT_ONCE, _ENOUGH = 4, 16
 
 
 @dataclass(frozen=True)
@@ -250,24 +249,19 @@ def _texts(tools: Path | Sequence[ToolText] | Toolbox) -> list[ToolText]:
 
 
 async def _written(texts: Sequence[ToolText], model: "BaseChatModel", tell: Progress) -> list[ToolText]:
-    """Let a model write about tools of which there is no source, only the schema."""
-    gate, written = asyncio.Semaphore(_ASKED_AT_ONCE), list[bool]()
+    """Let a model write about tools of which there is no source, only the schema.
 
-    async def one(text: ToolText) -> ToolText:
-        if not any(written) and len(written) >= _ENOUGH:
-            raise ModelError(
-                f"The chat model wrote nothing about {_ENOUGH} tools in a row; the warnings above say why."
-            )
-        told = await write_about(_schema(text), text.description, model, gate)
-        written.append(bool(told))
-        tell("asking the model about tools", len(written), len(texts))
-        return replace(text, phrases=(*text.phrases, told)) if told else text
-
+    Raises:
+        ModelError: It wrote nothing about the first few.
+    """
     made: list[ToolText] = []
-    for start in range(0, len(texts), _ENOUGH):
-        made += await asyncio.gather(*map(one, texts[start : start + _ENOUGH]))
-    if not any(written):
-        raise ModelError("The chat model wrote nothing about any tool; the warnings above say why.")
+    for start in range(0, len(texts), AT_ONCE):
+        batch = texts[start : start + AT_ONCE]
+        told = await asyncio.gather(*(write_about(_schema(text), text.description, model) for text in batch))
+        if not start and not any(told):
+            raise ModelError("The chat model wrote nothing about the first tools; the warnings above say why.")
+        made += [replace(t, phrases=(*t.phrases, said)) if said else t for t, said in zip(batch, told, strict=True)]
+        tell("asking the model about tools", len(made), len(texts))
     return made
 
 
