@@ -12,6 +12,7 @@ from graph.phrases import FUNCTION, NUMBERS
 from graph.request import Request
 from graph.seen import Prompt, Seen, read_blocks
 from stores.lexical import terms
+from stores.text import EMAIL
 
 _REFERENCES = {
     "arxiv": re.compile(
@@ -19,7 +20,7 @@ _REFERENCES = {
         r"(?:\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?(?![\w/])"
     ),
     "url": re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]"),
-    "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "email": re.compile(EMAIL),
     "date": re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?)?\b"),
     "id": re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
 }

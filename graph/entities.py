@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stores.entity import Entity, name_key
+from stores.text import EMAIL
 
 MOST = 12
 """Entities of one turn."""
@@ -35,11 +36,13 @@ _ALIAS = re.compile(
 )
 _FORMS = [
     ("paper", re.compile(r"\b(?:arXiv:)?(\d{4}\.\d{4,5})(?:v\d+)?\b", re.IGNORECASE)),
-    ("contact", re.compile(r"\b([\w.+-]+@[\w-]+(?:\.[\w-]+)+)\b")),
+    ("contact", re.compile(rf"({EMAIL})\b")),
     ("work", re.compile(r"[\"“«]([^\"“”«»\n]{3,80})[\"”»]")),
     (
         "organisation",
-        re.compile(r"\b((?:[A-Z][\w&.-]+ ){1,4}(?:Inc|Ltd|GmbH|LLC|Corp|University|Institute|Foundation|Labs?))\b"),
+        re.compile(
+            r"\b((?:[A-Z][\w&.-]{1,60} ){1,4}(?:Inc|Ltd|GmbH|LLC|Corp|University|Institute|Foundation|Labs?))\b"
+        ),
     ),
     ("name", re.compile(r"(?<![.!?\"“] )(?<!^)\b([A-Z][a-zà-ÿ]+(?: (?:di |de |von |van |of )?[A-Z][a-zà-ÿ]+){1,3})\b")),
     ("system", re.compile(r"\b([A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}[a-z]*[-\d][\w-]*|[A-Z][a-z]+[A-Z]{2,}\w*)\b")),
@@ -78,18 +81,19 @@ def mention_of(name: str, text: str) -> str | None:
 
 def _scan(text: str) -> Iterator[Entity]:
     for sentence in _SENTENCE.split(text):
-        taken: list[tuple[int, int]] = []
+        taken = bytearray(len(sentence))  # which characters belong to a name already
         aliases = list(_introduced(sentence))
         for match, other in aliases:
-            taken += [match.span("name"), match.span(other)]
+            for start, end in (match.span("name"), match.span(other)):
+                taken[start:end] = b"\1" * (end - start)
             name = match["name"]
             yield Entity(name, _kind(name), _around(sentence, *match.span()), (match[other],))
         for kind, form in _FORMS:
             for match in form.finditer(sentence):
                 start, end = match.span(1)
-                if any(start < b and a < end for a, b in taken):
+                if any(taken[start:end]):
                     continue
-                taken.append((start, end))
+                taken[start:end] = b"\1" * (end - start)
                 yield Entity(match[1], kind, _around(sentence, start, end))
 
 

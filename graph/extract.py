@@ -10,8 +10,8 @@ SENTENCE_CHARACTERS = 320
 
 _LONGEST_WORD = 80
 """Characters; what is longer is base64, a key or a minified file, and its head tells enough."""
-_END = re.compile(r"[.!?…؟]+[\"'”’»)\]]*(?=\s|$)|[。！？｡।]+[\"”’」』）]*")  # noqa: RUF001 - full stops of other scripts
-_BLOCK = re.compile(r"\s*\n\s*(?:\n\s*)+")
+_END = re.compile(r"(?<![.!?…؟])[.!?…؟]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡।]+[\"”’」』）]*")  # noqa: RUF001 - full stops of other scripts
+_BLOCK = re.compile(r"(?<!\s)(?=\s)[^\S\n]*+\n[^\S\n]*+\n\s*+")
 _ITEM = re.compile(r"\A(?:[-*•·–>|#]|\[?\d{1,3}[.)\]]|[a-z]\))\s")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Za-z]|al|cf|ca|dr|ed|eds|e\.g|eq|etc|fig|figs|i\.e|inc|jr|mr|mrs|ms|no|nos|p|pp|prof|ref|sec|sr|st|vol|vs|"

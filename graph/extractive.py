@@ -19,6 +19,7 @@ _LEAST_BUDGET = 20  # tokens; less holds no sentence
 _LABELS_TOKENS = 14
 _SHORTEST = 5  # tokens of a sentence
 _READ_CHARACTERS = 160_000  # of the whole source; beyond that every message is read in slices from all over it
+_LEAST_SHARE = 1_000  # characters of one message
 _SLICES = 4
 _WEIGHED = 500  # sentences that are compared with each other, the most promising of each message first
 _NAMES = 12
@@ -90,7 +91,7 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"https?://\S+[\w/]|\b\d{4}\.\d{4,5}(?:v\d+)?\b|[\w.+-]+@[\w-]+\.\w[\w.]*"
+    r"https?://\S+[\w/]|\b\d{4}\.\d{4,5}(?:v\d+)?\b|(?<![\w.+-])[\w.+-]++@[\w-]+\.\w[\w.]*"
     r"|\b(?=\w*[a-z])[A-Za-z]\w*[A-Z]\w*\b|(?<=[\w,;:)] )[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*",
 )
 _PROSE = re.compile(r"(?:[^\W\d_]|\s){15,}")
@@ -151,7 +152,7 @@ def summarise(messages: Sequence[tuple[str, str]], budget_tokens: int) -> Struct
 
 
 def _read(messages: Sequence[tuple[str, str]]) -> list[_Sentence]:
-    share = max(1_000, _READ_CHARACTERS // max(1, len(messages)))
+    share = max(_LEAST_SHARE, _READ_CHARACTERS // max(1, len(messages)))
     found: list[_Sentence] = []
     for number, (role, text) in enumerate(messages):
         every = [shortened(s) for piece in _sampled(text, share) for s in sentences(piece) if s not in OWN_WORDS]

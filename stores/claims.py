@@ -12,9 +12,10 @@ import Stemmer
 from stores import claim_words as words
 from stores.lexical import terms
 from stores.slots import slot_of
+from stores.text import EMAIL
 
 _TOKEN = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|\d+(?:[.,:/-]\d+)*\w*|[\u3040-\u30ff\u3400-\u9fff]|"
+    EMAIL + r"|https?://\S+|\d+(?:[.,:/-]\d+)*\w*|[\u3040-\u30ff\u3400-\u9fff]|"
     r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+"
 )
 _GENERIC = frozenset({"music", "musica", "musik", "musique", "música"})

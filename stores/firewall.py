@@ -26,6 +26,7 @@ from stores.firewall_words import (
     REQUESTS,
     THIS_ONE,
 )
+from stores.text import EMAIL
 from stores.truth import Origin
 
 _GROUNDED = 0.6
@@ -38,7 +39,7 @@ _BEGINNING = 5
 """Characters of a word that are compared: endings differ."""
 _SHORT = 60
 """Characters of a message that can be no more than a yes."""
-_EXACT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>\"']+|\d+(?:[.,:/-]\d+)*")
+_EXACT = re.compile(EMAIL + r"|https?://[^\s<>\"']+|\d+(?:[.,:/-]\d+)*")
 """What must stand in the source as it is: addresses and numbers."""
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ][\w'-]+")
 

@@ -12,8 +12,8 @@ def _begins(text: str) -> str:
     return rf"^\W*{phrases(text)}"
 
 
-CODE = re.compile(r"```.*?(?:```|\Z)|^\s*>.*$", re.DOTALL | re.MULTILINE)
-"""What is pasted between fences, or quoted line by line."""
+CODE = re.compile(r"```.*?(?:```|\Z)|^[^\S\n]*+>.*?(?:\n[^\S\n]*+\n|\Z)", re.DOTALL | re.MULTILINE)
+"""What is pasted between fences, or quoted up to the next empty line."""
 
 OPENERS = any_of(
     r"^(?:(?:no|nope|yes|yeah|yep|ok|okay|well|actually|so|and|hi|hello|sì|beh|allora|ciao|oui|non|ja|nein)[,.!] *)+"

@@ -108,7 +108,7 @@ _MOVED = re.compile(
 )
 """When somebody moved makes no difference to where they live."""
 _TAIL = re.compile(
-    rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco)))?[\s.!]*$", re.IGNORECASE
+    rf"(?:,? (?:{_NOW}|these days|at the moment|since .+|da (?:ieri|oggi|poco))|(?<![\s.!]))[\s.!]*+$", re.IGNORECASE
 )
 
 

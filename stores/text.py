@@ -6,6 +6,8 @@ from uuid import UUID, uuid5
 
 from graph.errors import NotFoundError
 
+EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
+"""Pattern of an address. It begins where a word begins: a long one is looked at once, and not from each letter."""
 _NAMESPACE = UUID("5b0b6a52-8f0e-5a55-9f2d-0f6f1c1f7a10")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -29,7 +29,7 @@ _WEIGHTS |= {"details": 0.5, "options": 0.5, "tags": 0.5}
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _NEXT_REQUEST = re.compile(
-    r"""(?:^|(?<=[.!?;:,\n"]))\s*(?:and\s+)?(?:first|firstly|second|secondly|third|thirdly|fourth|next|then|after\sthat
+    r"""(?:^|(?<=[.!?;:,"])|(?<!\s)[^\S\n]*+\n)\s*+(?:and\s+)?(?:first|firstly|second|secondly|third|thirdly|fourth|next|then|after\sthat
     |afterwards|also|additionally|furthermore|besides|finally|lastly|\d[.)])[,:]?\s|\band\s+(?:then|also)\s""",
     re.IGNORECASE | re.VERBOSE,
 )

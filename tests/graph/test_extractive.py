@@ -1,13 +1,13 @@
 import re
-import time
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph import tokens
-from graph.extract import sentences, shortened
+from graph import extractive, tokens
+from graph.extract import centrality, sentences, shortened
 from graph.extractive import DESCRIPTION_CHARACTERS, StructuredSummary, summarise
 from graph.phrases import NOTICES
 
@@ -158,12 +158,23 @@ _WORDS = "The agent keeps what it learned about retrieval, and the queue evicts 
     ],
     ids=["prose", "base64", "json", "cjk", "lines"],
 )
-def test_two_hundred_messages_take_less_than_300_ms(text: str) -> None:
-    messages = [("user" if i % 2 == 0 else "assistant", text.replace("{}", str(i))) for i in range(200)]
-    summarise(messages[:2], 100)  # the tables of the encoding are read once a process
-    started = time.process_time()
-    summarise(messages, 700)
-    assert time.process_time() - started < 0.3
+def test_no_more_is_read_of_each_message_than_its_share(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    weighed: list[int] = []
+
+    def counted(part: str) -> list[str]:
+        read.append(len(part))
+        return sentences(part)
+
+    def compared(found: Sequence[Counter[str]]) -> list[float]:
+        weighed.append(len(found))
+        return centrality(found)
+
+    monkeypatch.setattr(extractive, "sentences", counted)
+    monkeypatch.setattr(extractive, "centrality", compared)
+    summarise([("user" if i % 2 == 0 else "assistant", text.replace("{}", str(i))) for i in range(200)], 700)
+    assert sum(read) <= 200 * extractive._LEAST_SHARE
+    assert sum(weighed) <= extractive._WEIGHED, "each is compared with each other"
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,8 @@ def test_it_means_what_was_just_spoken_of() -> None:
 def test_statements_are_told_from_questions_and_requests() -> None:
     text = "Hi! I live in Rome. Where do you live? Tell me a joke. Ricordati che amo il tè?"
     assert list(assertions(text)) == ["I live in Rome.", "Ricordati che amo il tè?"]
+
+
+def test_what_is_quoted_ends_with_its_paragraph() -> None:
+    text = "I love jazz.\n> Bob wrote: I love rain,\nand I love snow.\n\nI love tea.\n```\nI love C.\n```\nI love Go."
+    assert list(assertions(text)) == ["I love jazz.", "I love tea.", "I love Go."]
