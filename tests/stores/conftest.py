@@ -1,4 +1,4 @@
-"""Home folders for embedded servers of one's own."""
+"""Home folders for embedded servers of one's own, and an embedding model that counts."""
 
 import shutil
 import tempfile
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from graph.embeddings import Embedder
 from tests.support.servers import cleared, data_of, running, server_of, wait_until
+from tests.support.toolboxes import Counting
 
 NAME = "a b é 日本 $(x) 'q' \"p\""
 
@@ -43,3 +45,9 @@ def open_home() -> Iterator[Path]:
         Path(folder).chmod(0o755)
         with cleared(Path(folder) / NAME) as home:
             yield home
+
+
+@pytest.fixture
+def counting(embedder: Embedder) -> Counting:
+    """The real embedding model, which counts what it embeds."""
+    return Counting(embedder)

@@ -1,64 +1,11 @@
 import asyncio
-import json
-from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pytest
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
-from langchain_core.tools import StructuredTool
-from pydantic import Field
 
-from graph.embedding_models import Vectors
 from graph.embeddings import Embedder
-from graph.errors import EmbeddingError, ToolError
-from graph.settings import Settings
+from graph.errors import ToolError
 from stores.database import EVERYONE, Database
-from stores.toolbox import Toolbox
-
-SETTINGS = Settings()
-TOOLS = {
-    "list_directory": "List the files in a folder.",
-    "send_mail": "Send an e-mail to somebody.",
-    "tell_weather": "Tell the weather of a town.",
-}
-
-
-class Counting(Embedder):
-    """The real model, or vectors of chance for large numbers; counts what it embeds."""
-
-    def __init__(self, real: Embedder, *, chance: bool = False, name: str = "") -> None:
-        self.real, self.chance, self.texts = real, chance, 0
-        self.model_id = name or real.model_id
-        self.fails = False
-
-    async def query(self, text: str) -> Vectors:
-        if self.fails:
-            raise EmbeddingError("the model is out")
-        return await self.real.query(text)
-
-    async def passages(self, texts: Sequence[str]) -> Vectors:
-        if self.fails:
-            raise EmbeddingError("the model is out")
-        self.texts += len(texts)
-        if self.chance:
-            return np.random.default_rng(1).normal(size=(len(texts), 384)).astype(np.float32)
-        return await self.real.passages(texts)
-
-
-@pytest.fixture
-def counting(embedder: Embedder) -> Counting:
-    return Counting(embedder)
-
-
-def box_of(descriptions: dict[str, str], **options: Any) -> Toolbox:
-    box = Toolbox()
-    for name, description in descriptions.items():
-        made = StructuredTool.from_function(lambda text: text, name=name, description=description)
-        box.register_tool(made, **options)
-    return box
+from tests.support.toolboxes import SETTINGS, TOOLS, Counting, best, box_of
 
 
 async def rows_of(db: Database) -> list[str]:
@@ -71,10 +18,6 @@ async def written_by(db: Database) -> list[str]:
     async with db.transaction(EVERYONE) as conn:
         cursor = await conn.execute("SELECT DISTINCT xmin::text AS xid FROM toolbox ORDER BY 1")
         return [row["xid"] for row in await cursor.fetchall()]
-
-
-async def best(box: Toolbox, query: str) -> str:
-    return (await box.search(query, 1, settings=SETTINGS))[0].name
 
 
 async def test_only_what_changed_is_embedded_again(db: Database, counting: Counting) -> None:
@@ -247,89 +190,3 @@ async def test_thousands_are_indexed_with_progress_and_a_start_without_news_embe
     embedded, written = counting.texts, await written_by(db)
     assert (await box_of(many).sync(db, counting)).unchanged == 2000
     assert (counting.texts, await written_by(db)) == (embedded, written)
-
-
-class Writer(FakeListChatModel):
-    """A model that writes about tools; keeps what it was told."""
-
-    responses: list[str] = Field(default_factory=lambda: ["Requests: tell my aunt the news."])
-    told: list[str] = Field(default_factory=list)
-    down: bool = False
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        self.told.append("\n".join(str(message.text) for message in messages))
-        if self.down:
-            raise ConnectionError("no model")
-        return super()._generate(messages, *args, **kwargs)
-
-
-async def test_a_model_writes_once_about_the_tools_that_ask_for_it(db: Database, counting: Counting) -> None:
-    writer = Writer()
-
-    def dispatch(recipient: str) -> str:
-        """Send it."""
-        return recipient  # by pigeon
-
-    def box() -> Toolbox:
-        made = box_of({"tell_weather": TOOLS["tell_weather"], "list_directory": TOOLS["list_directory"]})
-        made.register_tool(augment=True)(dispatch)
-        return made
-
-    plain = box()
-    await plain.sync(db, counting)
-    assert not writer.told, "no model, no call"
-
-    rich = box()
-    assert (await rich.sync(db, counting, model=writer)).changed == ("dispatch",)
-    assert len(writer.told) == 1
-    assert "by pigeon" in writer.told[0], "the model reads the source"
-    assert await best(rich, "let my aunt have the news") == "dispatch"
-    assert rich.schema("dispatch")["function"]["description"] == "Send it.", "the chat model sees the original"
-
-    again = box()
-    assert (await again.sync(db, counting, model=writer)).unchanged == 3
-    assert (await box().sync(db, counting)).unchanged == 3, "what was written stays, with or without a model"
-    assert len(writer.told) == 1
-    assert await best(again, "let my aunt have the news") == "dispatch"
-
-
-async def test_a_model_writes_about_every_tool_when_it_is_told_to(db: Database, counting: Counting) -> None:
-    writer = Writer(responses=["Requests: will I need an umbrella?"])
-    weather = {"tell_weather": TOOLS["tell_weather"]}
-    await box_of(TOOLS).sync(db, counting)
-    changes = await box_of(weather).sync(db, counting, model=writer, everything=True)
-    assert changes.changed == ("tell_weather",)
-    other = Counting(counting.real, name="other")
-    box = box_of(TOOLS)
-    await box.sync(db, other)
-    assert len(writer.told) == 1
-    assert await best(box, "umbrella") == "tell_weather", "another embedding model, and the text is still there"
-
-
-async def test_what_a_model_wrote_outlives_a_start_without_the_tool(db: Database, counting: Counting) -> None:
-    writer = Writer()
-    await box_of(TOOLS).sync(db, counting, model=writer, everything=True)
-    assert (await box_of({}).sync(db, counting)).removed == ()
-    changes = await box_of(TOOLS).sync(db, counting, model=writer, everything=True)
-    assert (changes.unchanged, len(writer.told)) == (3, 3)
-
-
-async def test_a_model_that_is_down_is_not_asked_about_every_tool(db: Database, counting: Counting) -> None:
-    many = {f"tool_{i}": f"Do number {i}." for i in range(40)}
-    writer, told = Writer(down=True), list[tuple[str, int, int]]()
-    box = box_of(many)
-    changes = await box.sync(db, counting, model=writer, everything=True, progress=lambda *step: told.append(step))
-    assert len(writer.told) == 4
-    assert len(changes.added) == 40
-    assert told[-1] == ("asking the model about tools", 40, 40)
-    assert (await box_of(many).sync(db, counting)).unchanged == 40
-
-
-async def test_a_model_that_fails_leaves_the_tools_own_description(db: Database, counting: Counting) -> None:
-    box = box_of(TOOLS, augment=True)
-    changes = await box.sync(db, counting, model=Writer(down=True))
-    assert len(changes.added) == 3
-    assert await best(box, "send an e-mail") == "send_mail"
-    writer = Writer()
-    assert len((await box_of(TOOLS, augment=True).sync(db, counting, model=writer)).changed) == 3, "tried again"
-    assert json.dumps(writer.told).count("# Schema") == 3
