@@ -2,7 +2,10 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextvars import copy_context
+from threading import Thread
 from typing import Any
 
 from graph.errors import ToolError
@@ -39,6 +42,35 @@ def contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., Aw
             raise _ended(ended) from ended
 
     return call
+
+
+def on_own_thread(function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Make a coroutine function of a function: it runs on a thread of its own, which nobody waits for at the end.
+
+    The event loop's threads are few, and they are waited for: a call that never returns would hold up the end of the
+    program, and a handful of them everything that needs such a thread.
+    """
+
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        work = functools.partial(copy_context().run, function, *args, **kwargs)
+        Thread(target=_settle, args=(future, work), name=f"tool {function.__name__}", daemon=True).start()
+        return await asyncio.wrap_future(future)
+
+    return call
+
+
+def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        result = work()
+    except StopIteration as error:  # no future can hold it
+        future.set_exception(RuntimeError(f"The tool raised {error!r}."))
+    except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _ended(ended: BaseException) -> ToolError:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from graph.errors import ToolError
 from graph.settings import Settings
-from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema
+from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema, runnable
 from stores.tool_text import ToolText, index_version
 
 Source = Callable[..., Any] | BaseTool
@@ -79,7 +79,7 @@ class RegisteredTool:
         Raises:
             ToolError: No schema can be made of the function's signature.
         """
-        return self.source if isinstance(self.source, BaseTool) else make_tool(self.source, self.name)
+        return runnable(self.source) if isinstance(self.source, BaseTool) else make_tool(self.source, self.name)
 
     @cached_property
     def schema_json(self) -> str:

@@ -12,12 +12,12 @@ from functools import cache
 from types import FunctionType
 from typing import Any, get_args, get_origin, is_typeddict
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, TypeAdapter
 
 from graph.errors import ToolError
-from stores.contained import contained, contained_async
+from stores.contained import contained, contained_async, on_own_thread
 from stores.text import clean
 
 MAX_DESCRIPTION = 1000
@@ -75,10 +75,19 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
         ToolError: The signature has a type of which no JSON schema can be made.
     """
     tool = _converted(function, name)
-    if tool.func:
-        tool.func = contained(tool.func)
     if tool.coroutine:
         tool.coroutine = contained_async(tool.coroutine)
+    elif tool.func:
+        tool.func = contained(tool.func)
+        tool.coroutine = on_own_thread(tool.func)
+    return tool
+
+
+def runnable(tool: BaseTool) -> BaseTool:
+    """Return a LangChain tool as it is run: one that is a plain function gets a thread of its own for each call."""
+    if isinstance(tool, StructuredTool | Tool) and tool.func and tool.coroutine is None:
+        function = contained(tool.func)
+        return tool.model_copy(update={"func": function, "coroutine": on_own_thread(function)})
     return tool
 
 

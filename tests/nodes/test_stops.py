@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -125,18 +126,28 @@ async def test_a_cancelled_turn_leaves_a_thread_that_goes_on(harness: Harness) -
     assert harness.segment("Conversation").count("Wait for the tide.") == 1
 
 
-async def test_a_tool_that_hangs_is_stopped_and_the_turn_goes_on(harness: Harness) -> None:
-    @toolbox.register_tool(side_effect=False, timeout=0.2, examples=["hang"])
-    async def hang() -> str:
-        """Hang."""
-        await asyncio.sleep(60)
-        return "never"
+async def hang_on_the_loop() -> str:
+    """Hang."""
+    await asyncio.sleep(600)
+    return "never"
 
+
+def hang_on_a_thread() -> str:
+    """Hang."""
+    threading.Event().wait()
+    return "never"
+
+
+@pytest.mark.parametrize("hang", [hang_on_the_loop, hang_on_a_thread])
+async def test_a_tool_that_hangs_is_stopped_and_the_turn_goes_on(harness: Harness, hang: Callable[..., object]) -> None:
+    toolbox.register_tool(side_effect=False, timeout=0.2, examples=["hang"])(hang)
+    name = hang.__name__
     try:
-        await harness.ask("Hang, please.", calls(("hang", {})), says("It hung."))
+        await harness.ask("Hang, please.", calls(*[(name, {})] * 40), says("It hung."))
     finally:
-        toolbox.remove("hang")
-    assert "stopped after" in harness.results()[0]
+        toolbox.remove(name)
+    assert all("stopped after" in result for result in harness.results())
+    assert await asyncio.to_thread(str, 1) == "1", "the threads of the loop are free"
 
 
 async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harness) -> None:

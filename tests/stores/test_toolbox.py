@@ -79,7 +79,7 @@ def test_any_langchain_tool_can_be_registered() -> None:
 
     box = Toolbox()
     assert box.register_tool(shout, group="voice") is shout
-    assert box.get("shout").tool is shout
+    assert box.get("shout").tool.invoke({"text": "a"}) == "A"
     assert box.schema("shout")["function"]["description"] == "Say it loudly."
 
 
