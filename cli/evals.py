@@ -1,5 +1,6 @@
 """`ricordo eval`: how well memory and the toolbox find what they should."""
 
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,7 @@ import typer
 
 from cli import options, output
 from cli.stores import open_memory
-from cli.toolbox import chosen_model
+from cli.toolbox import chosen_model, open_toolbox
 
 if TYPE_CHECKING:
     from evals import memory, tools
@@ -68,8 +69,13 @@ def eval_memory(
 
 @app.command("tools")
 def eval_tools(
-    tools: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: name, description, parameters, group, tags.")],
     queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: task, ground_truth_tools.")],
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="JSONL: name, description, parameters, group, tags. None: the agent's tools."
+        ),
+    ] = None,
     k: _Depth = 5,
     by: Annotated[By, typer.Option(help="What tools are found by; one alone tells what the other adds.")] = By.both,
     augment: Annotated[bool, typer.Option("--augment", help="First let the chat model write about each tool.")] = False,
@@ -81,6 +87,7 @@ def eval_tools(
 
     \b
     Examples:
+      ricordo eval tools --queries queries.jsonl
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl -k 10 --json | jq .recall
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by words
@@ -95,9 +102,11 @@ def eval_tools(
         from graph.settings import get_settings
 
         settings = get_settings()
-        with progress() as advance:
+        async with AsyncExitStack() as stack:
+            among = tools or (await stack.enter_async_context(open_toolbox())).toolbox
+            advance = stack.enter_context(progress())
             report = await evaluate_tools(
-                tools,
+                among,
                 queries,
                 k,
                 embedder=None if by is By.words else chosen_embedder(settings),
@@ -136,6 +145,8 @@ def _tools_report(report: "tools.Report") -> str:
             f"{steps.tasks} tasks by steps: {steps.recall:.1f}, all {steps.perfect:.1f} ({steps.offered:.1f} tools)",
             f"as many by one search: {steps.recall_of_one_search:.1f}, all {steps.perfect_of_one_search:.1f}",
         ]
+    if report.repeated:
+        lines.append(f"more than one tool has this name, and any of them counts: {', '.join(report.repeated)}")
     if report.unknown:
         lines.append(f"not among the tools, so never found: {', '.join(report.unknown)}")
     for miss in report.misses[:_SHOWN]:

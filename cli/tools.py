@@ -83,16 +83,21 @@ def show_tool(name: _Name, as_json: options.Json = False) -> None:
             tool = parts.toolbox.get(output.as_text(name))
             known = parts.describe(tool, parts.toolbox.hidden(parts.settings))
             known |= {"description": tool.description, "examples": list(tool.examples), "timeout": tool.timeout}
+            known["searched_by"] = parts.toolbox.searched_by.get(tool.name)
             known["schema"] = parts.toolbox.schema(tool.name)
         if as_json:
             output.write_json(known)
             return
         schema = json.dumps(known.pop("schema")["function"]["parameters"], ensure_ascii=False, indent=2)
-        flat = {key: _words(value) for key, value in known.items() if key not in {"description", "examples"}}
+        flat = {
+            key: _words(value) for key, value in known.items() if key not in {"description", "examples", "searched_by"}
+        }
         lines = [f"{key:<12} {value}" for key, value in flat.items() if value]
         lines += ["", known["description"], "", "parameters", schema]
         if known["examples"]:
             lines += ["", "examples", *(f"  {example}" for example in known["examples"])]
+        if known["searched_by"]:
+            lines += ["", "found by, as a model wrote it; the chat model does not see it", known["searched_by"]]
         output.write(output.plain("\n".join(lines)) + "\n")
 
     output.run(show, as_json=as_json)
@@ -116,6 +121,7 @@ def search_tools(
     async def search() -> None:
         from cli.tables import write_table
         from graph.errors import InputError
+        from graph.extract import shortened
         from stores.text import clean
 
         wanted = clean(output.as_text(query)).strip()
@@ -128,7 +134,7 @@ def search_tools(
         elif hits:
             write_table(
                 ["score", "name", "group", "description"],
-                [(f"{hit.score:.2f}", hit.name, hit.group, hit.description[:_SHOWN]) for hit in hits],
+                [(f"{hit.score:.2f}", hit.name, hit.group, shortened(hit.description, _SHOWN)) for hit in hits],
             )
         else:
             output.note("No tool fits. Say it in other words; ricordo tools list shows all.")

@@ -6,6 +6,7 @@ The tools are those of a file, or those that are registered; they are indexed in
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -78,6 +79,8 @@ class Report:
     """Of the schemas of all tools."""
     unknown: tuple[str, ...]
     """Tools that tasks need and that are not among the tools; they count as not found."""
+    repeated: tuple[str, ...]
+    """Names that more than one tool has; whichever is found counts."""
     steps: Steps | None
     """What searching again before every step adds, where tasks have their steps written out."""
     misses: tuple[Miss, ...] = field(repr=False)
@@ -227,6 +230,7 @@ async def evaluate_tools(
         tokens_offered=round(mean([sum(costs[name] for name in ranked[:k]) for ranked in rankings]), 1),
         tokens_all=sum(costs.values()),
         unknown=tuple(sorted({name for task in tasks for name in task.needs} - costs.keys())),
+        repeated=tuple(sorted(name for name, times in Counter(text.name for text in texts).items() if times > 1)),
         steps=await over_steps(
             index,
             [(request, task.steps, task.needs) for request, task in zip(asked, tasks, strict=True)],

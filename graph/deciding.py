@@ -16,10 +16,13 @@ from graph.intent import Chooser, Embed, Examples, words_of_name
 from graph.phrases import FUNCTION, ITALIAN, NOTICES, SPEAKING
 from graph.request import Request
 from graph.seen import Prompt, Seen
+from stores.firewall import assertions
 
 _MOST_STEPS = 4
 """Tool calls of one turn."""
 _SUMMARIES = "Summary"
+_STORES = "remember"
+"""The shipped tool that stores what the user states."""
 
 Tool = Mapping[str, Any]
 """A function schema: name, description, parameters."""
@@ -73,7 +76,10 @@ class Turn:
             self._prompt.question, list(self._tools.values()), {"history": reader} if reader else {}
         )
         must = choice in ("any", "required", True)
-        best = next((name for name in scores if name in self._tools or not must), "answer")
+        # A question is like the statement that answers it, and tells nothing that could be stored.
+        asks = not any(assertions(self._prompt.question))
+        fit = (name for name in scores if (name in self._tools or not must) and not (asks and name == _STORES))
+        best = next(fit, "answer")
         self._kind = "history" if best == reader else best
         return best if best in self._tools else None
 

@@ -1,5 +1,6 @@
 """Chat models by name: `offline`, or any LangChain `provider:name`; their errors in our words."""
 
+import os
 import re
 from typing import Any, NoReturn
 
@@ -25,7 +26,7 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
         settings: Key, base URL, time-out and retries.
 
     Raises:
-        ConfigurationError: The name is unknown, or its provider's package is not installed.
+        ConfigurationError: The name is unknown, its provider's package is not installed, or there is no key.
     """
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half a second that `offline` need not pay
 
@@ -33,6 +34,11 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
     seconds = settings.request_timeout_seconds
     options: dict[str, Any] = {"max_retries": settings.max_retries, "timeout": seconds}
     if name.startswith("openai:"):
+        if not (settings.openai_api_key or settings.openai_base_url or os.environ.get("OPENAI_API_BASE")):
+            raise ConfigurationError(
+                f"The chat model '{name}' needs a key, and there is none. Set OPENAI_API_KEY, in the environment or in "
+                ".env; or OPENAI_BASE_URL for a server of your own; or RICORDO_MODEL=offline, which needs neither."
+            )
         # A server of one's own often wants no key, but the client insists on one.
         key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
         options |= {"api_key": key, "base_url": settings.openai_base_url}

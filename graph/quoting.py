@@ -43,7 +43,8 @@ _MAIN = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE_LIST = re.compile(r"^\[?\d+\]?[. ].*\b(?:19|20)\d\d\b|\bet al\.,? (?:19|20)\d\d|\bdoi\b|arXiv preprint")
-_WORDY = re.compile(r"[^\W\d_]{2,}")
+_WORDY = re.compile(r"[^\W\d_]{2,}|(?<=[^\W\d_] )\d+(?= [^\W\d_]{2})")
+"""A word, or a number that counts one: "I have 3 kids" is a sentence, and a row of figures none."""
 _SCRIPT = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{6,}")
 
 
@@ -169,8 +170,8 @@ def spoken(request: Request, talk: Sequence[Seen]) -> list[Seen]:
 
 
 def matching(request: Request, talk: Sequence[Seen]) -> list[Seen]:
-    """Find the messages that share words with what is asked about, the best first."""
-    said = _said(request, talk)
+    """Find the messages that share words with what is asked about, the best first; none twice, nor the request."""
+    said = list({seen.text: seen for seen in _said(request, talk) if seen.text.strip() != request.text}.values())
     fits = relevance(terms(request.object), [terms(seen.text) for seen in said])
     return [seen for fit, seen in sorted(zip(fits, said, strict=True), key=lambda pair: -pair[0]) if fit > 0][:3]
 

@@ -47,6 +47,8 @@ class Toolbox:
         """Groups with what belongs in each."""
         self.notices: dict[str, str] = {}
         """What is wrong with a tool or a server, by its name; for `ricordo doctor` and `ricordo tools list`."""
+        self.searched_by: dict[str, str] = {}
+        """What a model wrote about tools, by their names."""
         self.kept_groups: set[str] = set()
         """Groups whose tools stay in the catalogue although they are not registered: their server is down."""
         self._tools: dict[str, RegisteredTool] = {}
@@ -263,12 +265,14 @@ class Toolbox:
         self._embedder = embedder
         self._indexed = {name: row.indexed for name, row in rows.items()}
         self._disabled = {name for name, row in rows.items() if not row.enabled}
+        self.searched_by = {name: row.augmented for name, row in rows.items() if row.augmented}
         stale = await asyncio.to_thread(self._stale, embedded=True)
         usable = [tool for tool in self if tool.name not in self._failed]
         written: dict[str, bool] = {}
         async for entries in augmented(usable, rows, stale, model, everything=everything, progress=progress):
             self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress if not written else None)
             written |= {entry.tool.name: bool(entry.augmented) for entry in entries}
+            self.searched_by |= {entry.tool.name: entry.augmented for entry in entries if entry.augmented}
         # What was paid for, or set aside by hand, outlives a start without the tool, as from another folder.
         by_hand = {name for name, row in rows.items() if row.augmented or not row.enabled}
         kept = by_hand | {name for name, row in rows.items() if row.indexed.group in self.kept_groups}

@@ -169,6 +169,10 @@ def test_retrieval_is_measured_on_files_of_ones_own(run: Run, tmp_path: Path) ->
     assert "not among the tools, so never found: paint" in shown
     assert "missed paint for: Paint the fence" in shown
 
+    (tmp_path / "own").write_text('{"task": "what time is it", "ground_truth_tools": ["get_current_time"]}')
+    own = json.loads(run("eval", "tools", "--queries", str(tmp_path / "own"), "--by", "words", "--json").stdout)
+    assert (own["recall"]["5"], own["unknown"]) == (100.0, [])
+
     asked = ["--turns", str(tmp_path / "turns"), "--queries", str(tmp_path / "questions")]
     memory = json.loads(run("eval", "memory", *asked, "--json").stdout)
     assert (memory["recall"]["5"], memory["turns"]) == (100.0, 2)

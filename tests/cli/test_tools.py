@@ -127,6 +127,7 @@ def test_the_chat_model_writes_once_what_each_tool_is_found_by(run: Run, own: st
 
     found = run("tools", "search", "is the table laid for nine", "-k", "1", "--json", RICORDO_TOOLS=own)
     assert json.loads(found.stdout)["tools"][0]["name"] == "count_spoons", "with the model or without it"
+    assert "Is the table laid for nine?" in run("tools", "show", "count_spoons", RICORDO_TOOLS=own).stdout.decode()
 
 
 def test_a_tool_that_does_not_exist_cannot_be_disabled(run: Run) -> None:

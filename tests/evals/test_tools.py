@@ -124,6 +124,12 @@ async def test_a_task_whose_tool_is_not_there_counts_as_missed(tools: Path) -> N
     assert (report.unknown, report.recall["10"]) == (("sing",), 0.0)
 
 
+async def test_names_that_several_tools_have_are_told(tmp_path: Path) -> None:
+    rows = [{"name": name, "description": f"{name}."} for name in ("go", "stop", "go")]
+    tools = write(tmp_path / "t.jsonl", rows)
+    assert (await evaluate_tools(tools, [Task("go", frozenset({"go"}))], embedder=None)).repeated == ("go",)
+
+
 async def test_tools_of_one_name_in_several_groups_are_taken(tmp_path: Path) -> None:
     rows = [{"name": "search", "description": f"Search the {where}.", "group": where} for where in ("web", "house")]
     report = await evaluate_tools(

@@ -21,7 +21,7 @@ def test_the_window_comes_from_the_models_profile() -> None:
     assert profile_window(make_model("openai:somebody/model", settings)) == 32_000
 
 
-@pytest.mark.parametrize("name", ["nonsense", "nobody:model", "anthropic:claude-x"])
+@pytest.mark.parametrize("name", ["nonsense", "nobody:model", "anthropic:claude-x", "openai:without-a-key"])
 def test_a_model_that_cannot_be_made_is_named_with_the_way_out(name: str) -> None:
     with pytest.raises(ConfigurationError, match=r"RICORDO_MODEL.*offline"):
         make_model(name, Settings())

@@ -43,6 +43,13 @@ async def test_a_sentence_of_another_language_wins_over_one_that_only_sounds_ali
     assert sure
 
 
+async def test_a_short_statement_that_counts_something_is_a_sentence_and_a_row_of_figures_is_none(
+    embedder: Embedder,
+) -> None:
+    passages = stored("I have 3 kids.") + stored("kids 3 4 5\n\n3 4 kids")
+    assert await best(embedder, "how many kids do I have", passages) == (["I have 3 kids."], True)
+
+
 async def test_what_is_merely_the_nearest_is_not_given_as_an_answer(embedder: Embedder) -> None:
     passages = stored(HARBOUR + TRAINED + LEDGER + SAVE + TOWER)
     for question in ("Who won the world cup in 2006?", "Why is the sky blue?", "Chi ha scritto la Divina Commedia?"):
