@@ -1,5 +1,6 @@
 """`ricordo tools`: the tools that the agent can be offered."""
 
+from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 import typer
@@ -166,16 +167,19 @@ def sync_tools(
 
     async def sync() -> int:
         from cli.progress import progress
+        from stores.connection import alone
 
-        async with open_toolbox(synced=False) as parts:
-            with progress() as advance:
-                changes = await parts.toolbox.sync(
-                    parts.memory.db,
-                    parts.memory.embedder,
-                    model=chosen_model(parts.settings) if augment else None,
-                    everything=augment,
-                    progress=advance,
+        async with AsyncExitStack() as stack:
+            parts = await stack.enter_async_context(open_toolbox(synced=False))
+            model = chosen_model(parts.settings) if augment else None
+            if augment:  # two at once would pay twice
+                await stack.enter_async_context(
+                    alone(parts.memory.db.dsn, "augment", "letting a model write about tools")
                 )
+            advance = stack.enter_context(progress())
+            changes = await parts.toolbox.sync(
+                parts.memory.db, parts.memory.embedder, model=model, everything=augment, progress=advance
+            )
         counts = {
             "added": len(changes.added),
             "changed": len(changes.changed),

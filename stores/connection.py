@@ -1,5 +1,7 @@
 """Connections to PostgreSQL, and what is said when there is none."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
@@ -65,3 +67,27 @@ async def connect(dsn: str) -> Connection:
         return await AsyncConnection.connect(dsn, **CONNECTION_OPTIONS)
     except psycopg.OperationalError as error:
         raise failure(dsn, error) from error
+
+
+@asynccontextmanager
+async def alone(dsn: str, lock: str, doing: str) -> AsyncIterator[Connection]:
+    """Keep other processes out of a long work; the database lets go of the lock when this one dies.
+
+    Args:
+        dsn: The database.
+        lock: Name of the lock.
+        doing: What whoever holds it is at, for the message.
+
+    Yields:
+        The session that holds the lock.
+
+    Raises:
+        DatabaseError: Another process holds the lock.
+    """
+    async with await connect(dsn) as session:
+        row = await (await session.execute("SELECT pg_try_advisory_lock(hashtext(%s)) AS alone", [lock])).fetchone()
+        if not (row and row["alone"]):
+            raise DatabaseError(
+                f"Another process is {doing}. Wait for it to end, or end it and try again: what it has done is kept."
+            )
+        yield session

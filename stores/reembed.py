@@ -6,15 +6,13 @@ goes on where it stopped. In the end the new model's index is built, the model i
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg import sql
 
 from graph.embeddings import Embedder
-from graph.errors import DatabaseError
-from stores.connection import Connection, connect
+from stores.connection import Connection, alone
 from stores.database import Database
 from stores.embedding_space import TABLES, index_name, make_index
 from stores.units import literal
@@ -26,7 +24,6 @@ _BATCH = 32
 """Units that are embedded and written at once: what a crash costs."""
 _INDEX_MEMORY = "256MB"
 """An index that does not fit in it is built at a tenth of the speed: this is enough for 200,000 units."""
-_LOCK = "SELECT pg_try_advisory_lock(hashtext('reembed')) AS alone"
 
 
 @dataclass(slots=True)
@@ -54,7 +51,8 @@ async def reembed(db: Database, embedder: Embedder, *, progress: Progress | None
     """
     tell = progress or (lambda _what, _done, _all: None)
     dims = await embedder.measure()
-    async with _alone(db.dsn) as session:
+    async with alone(db.dsn, "reembed", "embedding the memories anew") as session:
+        await session.execute(f"SET maintenance_work_mem = '{_INDEX_MEMORY}'")
         before = await _aim(db, embedder.model_id, dims)
         done = Reembedded(embedder.model_id, before)
         while await _embed_all(db, embedder, done, tell):
@@ -68,20 +66,6 @@ async def reembed(db: Database, embedder: Embedder, *, progress: Progress | None
         await _drop_old(session, embedder.model_id, dims)
         await _forget_cached(db, embedder.model_id)
     return done
-
-
-@asynccontextmanager
-async def _alone(dsn: str) -> AsyncIterator[Connection]:
-    """Keep other processes out; the database lets go of the lock when this one dies."""
-    async with await connect(dsn) as session:
-        row = await (await session.execute(_LOCK)).fetchone()
-        if not (row and row["alone"]):
-            raise DatabaseError(
-                "Another process is embedding the memories anew. Wait for it to end, or end it and try again: what it "
-                "has done is kept."
-            )
-        await session.execute(f"SET maintenance_work_mem = '{_INDEX_MEMORY}'")
-        yield session
 
 
 async def _aim(db: Database, model: str, dims: int) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.support.langgraph_server import ROOT
-from tests.support.openai_script import ChatRequest, Reply, say
+from tests.support.openai_script import ChatRequest, Reply, say, text_of
 from tests.support.openai_server import OpenAIServer
+from tests.support.ricordo import start
+from tests.support.servers import wait_until
 
 OWN = '''
 from enum import Enum
@@ -128,6 +131,30 @@ def test_the_chat_model_writes_once_what_each_tool_is_found_by(run: Run, own: st
     found = run("tools", "search", "is the table laid for nine", "-k", "1", "--json", RICORDO_TOOLS=own)
     assert json.loads(found.stdout)["tools"][0]["name"] == "count_spoons", "with the model or without it"
     assert "Is the table laid for nine?" in run("tools", "show", "count_spoons", RICORDO_TOOLS=own).stdout.decode()
+
+
+def test_two_at_once_do_not_both_pay_the_model(
+    run: Run, settings: dict[str, str], own: str, openai_server: OpenAIServer
+) -> None:
+    over = threading.Event()
+
+    def about(_: ChatRequest) -> Reply:
+        over.wait()
+        return say("A tool.")
+
+    openai_server.play_by(about, about)
+    model = openai_server.settings() | {"RICORDO_TOOLS": own}
+    with start("tools", "sync", "--augment", settings=settings | model) as first:
+        wait_until(lambda: openai_server.requests)
+        try:
+            second = run("tools", "sync", "--augment", **model)
+        finally:
+            over.set()
+        first.communicate()
+    assert (first.returncode, second.returncode) == (0, 1)
+    assert b"letting a model write about tools" in second.stderr
+    asked = [text_of(request.body["messages"][-1]) for request in openai_server.requests]
+    assert len(asked) == len(set(asked))
 
 
 def test_a_tool_that_does_not_exist_cannot_be_disabled(run: Run) -> None:

@@ -13,11 +13,11 @@ from psycopg import sql
 
 from graph.embeddings import Embedder, open_embedder
 from graph.errors import DatabaseError, EmbeddingMismatchError
-from stores.connection import connect
+from stores.connection import alone, connect
 from stores.database import EVERYONE, Database
 from stores.embedding_space import TABLES, ensure_space
 from stores.manager import MemoryManager
-from stores.reembed import _LOCK, reembed
+from stores.reembed import reembed
 from stores.text import make_id
 from stores.vectors import Prepared, Unit, VectorMemory, make_query
 from tests.support.ricordo import start
@@ -117,8 +117,7 @@ async def test_an_empty_database_takes_the_model(db: Database, minilm: Embedder)
 
 async def test_two_at_once_do_not_get_in_each_others_way(db: Database, embedder: Embedder, minilm: Embedder) -> None:
     await fill(db, embedder)
-    async with await connect(db.dsn) as other:
-        await other.execute(_LOCK.encode())
+    async with alone(db.dsn, "reembed", "at it"):
         with pytest.raises(DatabaseError, match="Another process is embedding"):
             await reembed(db, minilm)
     assert (await reembed(db, minilm)).units
