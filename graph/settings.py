@@ -1,12 +1,13 @@
 """What a deployment sets, once a process: environment variables with the prefix `RICORDO_`, or a `.env` file."""
 
+import os
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from graph.errors import ConfigurationError
 
@@ -97,6 +98,24 @@ class Settings(BaseSettings):
     """Longest wait for arXiv, Tavily and web pages, from the first byte sent to the last one read."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the names are pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let an empty variable of the environment switch off what `.env` says: `OPENAI_API_KEY= ricordo ask`."""
+
+        def unless_emptied() -> dict[str, Any]:
+            emptied = {name.lower().removeprefix("ricordo_") for name, value in os.environ.items() if not value}
+            return {name: value for name, value in dotenv_settings().items() if name.lower() not in emptied}
+
+        source = cast("PydanticBaseSettingsSource", unless_emptied)  # anything that is called without arguments
+        return init_settings, env_settings, source, file_secret_settings
 
     @model_validator(mode="after")
     def _thresholds_are_in_order(self) -> "Settings":

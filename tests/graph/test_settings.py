@@ -21,6 +21,14 @@ def test_settings_come_from_a_file() -> None:
     assert (settings.max_iterations, settings.model) == (3, None)
 
 
+def test_an_empty_variable_switches_off_what_the_file_says() -> None:
+    Path(".env").write_text("OPENAI_API_KEY=sk-file\nRICORDO_MODEL=openai:x\nRICORDO_KEEP_TURNS=5\n")
+    assert get_settings().chat_model == "openai:x"
+    get_settings.cache_clear()
+    os.environ["OPENAI_API_KEY"] = os.environ["RICORDO_MODEL"] = ""
+    assert (get_settings().chat_model, get_settings().keep_turns) == ("offline", 5)
+
+
 @pytest.mark.parametrize(("name", "value"), [("RICORDO_MAX_ITERATIONS", "many"), ("RICORDO_COMPACT_TO", "0.9")])
 def test_a_malformed_setting_is_named(name: str, value: str) -> None:
     os.environ[name] = value
