@@ -16,6 +16,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx
+from dotenv import dotenv_values
 
 from cli.tool_checks import check_mcp
 from graph.embeddings import Embedder, open_embedder
@@ -89,8 +90,9 @@ async def _settings() -> Check:
     get_settings()
     known = {
         f"RICORDO_{name.upper()}" for name, field in Settings.model_fields.items() if field.validation_alias is None
-    }
-    unknown = sorted(name for name in os.environ if name.startswith("RICORDO_") and name not in known)
+    } | {"RICORDO_TOKENS"}  # of graph/auth_example.py
+    given = {*os.environ, *dotenv_values(".env")} if _is_here(".env") else set(os.environ)
+    unknown = sorted(name for name in given if name.startswith("RICORDO_") and name not in known)
     if not unknown:
         return Check("settings", "ok", source)
     close = [(name, difflib.get_close_matches(name, known, 1)) for name in unknown]

@@ -102,10 +102,12 @@ async def _tools(chat: Chat, _: str) -> None:
     table = _table()
     for tool in sorted(resources.toolbox, key=lambda tool: (tool.group, tool.name)):
         mark = "×" if tool.name in hidden else "•" if tool.name in offered else ""
-        about = output.plain(tool.tool.description).strip().partition("\n")[0]
+        about = output.plain(tool.description).strip().partition("\n")[0]
         table.add_row(mark, Text(tool.name, "cyan"), tool.group, Text(about, "dim", overflow="ellipsis", no_wrap=True))
     chat.console.print(table)
-    chat.console.print(Text("• offered to the model in the latest turn   × its key is not set", "dim"))
+    chat.console.print(
+        Text("• offered to the model in the latest turn   × not available: disabled, broken, or without its key", "dim")
+    )
 
 
 _COUNTS = {

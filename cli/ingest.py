@@ -43,7 +43,7 @@ def ingest(
         from stores.ingest import ingest as take_in
 
         outcomes: list[Outcome] = []
-        async with open_memory(output.as_text(user) if user else None, embedding=True) as memory:
+        async with open_memory(output.as_text(user) if user is not None else None, embedding=True) as memory:
             from graph.settings import get_settings
 
             with _Display(quiet=as_json) as display:

@@ -36,7 +36,7 @@ def list_documents(user: options.Owner = None, as_json: options.Json = False) ->
     async def show() -> None:
         from cli.tables import write_table
 
-        async with open_memory(output.as_text(user) if user else None) as memory:
+        async with open_memory(output.as_text(user) if user is not None else None) as memory:
             documents = await memory.knowledge_base.documents(memory.user_id)
         if as_json:
             output.write_json({"user_id": memory.user_id, "documents": [_plain(each) for each in documents]})
@@ -74,7 +74,7 @@ def show_document(document: _Document, user: options.Owner = None, as_json: opti
     output.stdout()
 
     async def show() -> None:
-        async with open_memory(output.as_text(user) if user else None) as memory:
+        async with open_memory(output.as_text(user) if user is not None else None) as memory:
             known = _plain(await _find(memory, output.as_text(document)))
         if as_json:
             output.write_json(known)
@@ -101,7 +101,7 @@ def delete_document(
     """
 
     async def delete() -> None:
-        async with open_memory(output.as_text(user) if user else None) as memory:
+        async with open_memory(output.as_text(user) if user is not None else None) as memory:
             found = await _find(memory, output.as_text(document))
             if not yes:
                 with output.answered():

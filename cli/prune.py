@@ -15,7 +15,8 @@ def prune(
 
     The agent does this by itself once a day. Within a thread no message ever goes, so every summary can be expanded; a
     thread that has been idle for longer than RICORDO_KEEP_THREADS_DAYS goes as a whole. Unless you set it, threads and
-    outputs are kept for good, and only checkpoints that a later one has replaced go. A thread in use is left alone.
+    outputs are kept for good; what goes are checkpoints that a later one has replaced, and memories that were forgotten
+    more than RICORDO_MEMORY_UNDO_DAYS (30) ago and can then not be brought back. A thread in use is left alone.
 
     \b
     Examples:

@@ -41,12 +41,14 @@ class Talk:
 
     async def _ask(self, question: str) -> bool:
         self._view.begin()
+        before = self.session.answer
         try:
             async for event in self.session.turn(question):
                 self._view.show(event)
         finally:
             self._view.end()
-        return self.session.answer is not None and self.session.answer.stop_reason != "error"
+        answer = self.session.answer
+        return answer is not None and answer is not before and answer.stop_reason != "error"
 
 
 async def answer_lines(session: Session) -> int:

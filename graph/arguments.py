@@ -28,6 +28,9 @@ _REFERENCES = {
 _BY_USER = (_REFERENCES["email"], _REFERENCES["date"])
 """What only the user's own words may name: a document must not choose who gets a mail."""
 _ALSO = {"uri": "url", "link": "url", "mail": "email", "recipient": "email", "since": "date", "until": "date"}
+_ENDLESS = re.compile(r"\)[*+{]|[*+][^*+]*[*+][^*+]*[*+]|\{\d*,\}|\d{3,}\}")
+"""In a tool's own pattern: repeated groups and many repetitions, which take for ever on some text. Schemas come from
+anywhere."""
 _NEAR = 2
 """Words between a number and what it counts, at most."""
 _SURE = 0.75
@@ -80,6 +83,8 @@ def fill(tool: Mapping[str, Any], examples: Sequence[str], prompt: Prompt) -> Fi
 def is_reference(name: str, parameter: Mapping[str, Any]) -> re.Pattern[str] | None:
     """Return the pattern of what a parameter points with; None for free text."""
     if isinstance(given := parameter.get("pattern"), str):
+        if _ENDLESS.search(given):
+            return None
         try:
             return re.compile(given.strip("^$"))
         except re.error:

@@ -16,12 +16,11 @@ from graph.limits import Limits
 from graph.memories import read_window
 from graph.resources import get_resources
 from graph.state import ContextUse, State
+from graph.steps import READERS
 from graph.window import Window
 
 _TOOLS_ALLOWANCE = 180  # tokens of a tool that is yet to be chosen
 _ALWAYS = 3  # tools that are offered beside those that fit the step
-_READERS = ("expand_summary", "read_tool_log")
-"""The tools that follow the pointers."""
 
 
 def system_prompt(runtime: Any) -> SystemMessage:
@@ -93,9 +92,9 @@ def pointed_at(state: State, window: Window) -> list[str]:
     passages = [p.text for segment in window.segments.values() for p in segment.passages]
     texts = [window.question, *passages, *(tokens.text_of(m) for m in exchange_of(state))]
     toolbox = get_resources().toolbox
-    named = [name for name in _READERS if name in toolbox and any(name in text for text in texts)]
-    if window.segment("Summary").passages and _READERS[0] in toolbox:
-        named.insert(0, _READERS[0])
+    named = [name for name in READERS if name in toolbox and any(name in text for text in texts)]
+    if window.segment("Summary").passages and READERS[0] in toolbox:
+        named.insert(0, READERS[0])
     return list(dict.fromkeys(named))
 
 

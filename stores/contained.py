@@ -33,12 +33,13 @@ def contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., Aw
     async def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return await function(*args, **kwargs)
-        except (Exception, KeyboardInterrupt):
+        except (Exception, KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as ended:
-            task = asyncio.current_task()
-            if isinstance(ended, GeneratorExit | asyncio.CancelledError) and (task is None or task.cancelling()):
+        except asyncio.CancelledError as ended:
+            if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
+            raise _ended(ended) from ended
+        except BaseException as ended:
             raise _ended(ended) from ended
 
     return call

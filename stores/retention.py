@@ -68,6 +68,9 @@ _MANY_CHECKPOINTS = """
     JOIN (SELECT thread_id, count(*) AS n FROM checkpoints GROUP BY thread_id) c ON c.thread_id = t.thread_id::text
     WHERE n > %(most)s::bigint
         OR n > 1 AND t.updated_at < now() - make_interval(secs => 86400 * %(days)s::float8)"""
+_FORGOTTEN = """
+    SELECT user_id, count(*) AS memories FROM user_memory
+    WHERE deleted_at < now() - %(days)s * interval '1 day' GROUP BY user_id"""
 
 Row = dict[str, Any]
 
@@ -77,11 +80,6 @@ class Saver(Protocol):
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove all but the latest checkpoint of some threads."""
-
-
-_FORGOTTEN = """
-SELECT user_id, count(*) AS memories FROM user_memory
-WHERE deleted_at < now() - %(days)s * interval '1 day' GROUP BY user_id"""
 
 
 @dataclass(frozen=True)
@@ -158,14 +156,16 @@ async def prune(db: Database, saver: Saver, keep: Keep, *, dry_run: bool = False
         DatabaseError: The database cannot be reached.
     """
     pruned = Pruned()
+    busy: set[UUID] = set()
     locks = ThreadLocks(db.dsn)
     try:
-        await _prune_threads(db, locks, keep, pruned, dry_run=dry_run)
+        gone = await _prune_threads(db, locks, keep, pruned, busy=busy, dry_run=dry_run)
         await _prune_tool_log(db, keep, pruned, dry_run=dry_run)
-        await _prune_checkpoints(db, saver, locks, keep, pruned, dry_run=dry_run)
+        await _prune_checkpoints(db, saver, locks, keep, pruned, busy=busy, gone=gone, dry_run=dry_run)
         await _prune_forgotten(db, keep, pruned, dry_run=dry_run)
     finally:
         await locks.close()
+    pruned.busy_threads = len(busy)
     return pruned
 
 
@@ -173,21 +173,25 @@ async def _rows(conn: Connection, query: str, params: dict[str, Any]) -> list[Ro
     return await (await conn.execute(query.encode(), params)).fetchall()
 
 
-async def _when_idle(
-    locks: ThreadLocks, thread_id: UUID, name: str, pruned: Pruned, work: Callable[[], Awaitable[None]]
-) -> None:
+async def _when_idle(locks: ThreadLocks, thread: Row, busy: set[UUID], work: Callable[[], Awaitable[None]]) -> None:
     """Do something to a thread, unless a turn is under way on it."""
+    if thread["thread_id"] in busy:
+        return
     try:
-        async with locks.hold(thread_id, name, 0):
+        async with locks.hold(thread["thread_id"], thread["name"], 0):
             await work()
     except (ThreadBusyError, psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
         # The locks are those of notebooks and the command line; a run on LangGraph's server collides in the database.
-        pruned.busy_threads += 1
+        busy.add(thread["thread_id"])
 
 
-async def _prune_threads(db: Database, locks: ThreadLocks, keep: Keep, pruned: Pruned, *, dry_run: bool) -> None:
+async def _prune_threads(
+    db: Database, locks: ThreadLocks, keep: Keep, pruned: Pruned, *, busy: set[UUID], dry_run: bool
+) -> set[UUID]:
+    """Remove threads; return those that went, or would go."""
+    gone: set[UUID] = set()
     if keep.thread_days is None and keep.threads is None:
-        return
+        return gone
     async with db.as_owner() as conn:
         expired = await _rows(conn, _EXPIRED, {"days": keep.thread_days, "most": keep.threads})
 
@@ -198,6 +202,7 @@ async def _prune_threads(db: Database, locks: ThreadLocks, keep: Keep, pruned: P
             if not await _rows(conn, _STILL_IDLE, thread):
                 return
             pruned.threads += 1
+            gone.add(thread["thread_id"])
             for query in (_CONTENTS, _CHECKPOINTS_OF):
                 for counts in await _rows(conn, query, thread):
                     pruned.add(counts)
@@ -206,7 +211,8 @@ async def _prune_threads(db: Database, locks: ThreadLocks, keep: Keep, pruned: P
                     await conn.execute(statement.encode(), thread)
 
     for thread in expired:
-        await _when_idle(locks, thread["thread_id"], thread["name"], pruned, partial(remove, thread))
+        await _when_idle(locks, thread, busy, partial(remove, thread))
+    return gone
 
 
 async def _prune_tool_log(db: Database, keep: Keep, pruned: Pruned, *, dry_run: bool) -> None:
@@ -240,7 +246,15 @@ async def _prune_forgotten(db: Database, keep: Keep, pruned: Pruned, *, dry_run:
 
 
 async def _prune_checkpoints(
-    db: Database, saver: Saver, locks: ThreadLocks, keep: Keep, pruned: Pruned, *, dry_run: bool
+    db: Database,
+    saver: Saver,
+    locks: ThreadLocks,
+    keep: Keep,
+    pruned: Pruned,
+    *,
+    busy: set[UUID],
+    gone: set[UUID],
+    dry_run: bool,
 ) -> None:
     if keep.checkpoint_days is None and keep.checkpoints is None:
         return
@@ -265,4 +279,5 @@ async def _prune_checkpoints(
     async with db.as_owner() as conn:
         many = await _rows(conn, _MANY_CHECKPOINTS, {"days": keep.checkpoint_days, "most": keep.checkpoints})
     for thread in many:
-        await _when_idle(locks, thread["thread_id"], thread["name"], pruned, partial(cut_back, thread["thread_id"]))
+        if thread["thread_id"] not in gone:
+            await _when_idle(locks, thread, busy, partial(cut_back, thread["thread_id"]))

@@ -290,7 +290,7 @@ class Toolbox:
                 for tool in usable
                 if model is not None
                 and (tool.augment or everything)
-                and not (written[tool.name] if tool.name in written else rows[tool.name].augmented)
+                and not (written.get(tool.name) or self.searched_by.get(tool.name))
             ),
             failed={name: self.notices.get(name, "") for name in self._failed},
         )

@@ -5,12 +5,11 @@ No model is asked and no closeness of vectors counts: embeddings put *loves jazz
 """
 
 from enum import Enum, auto
-from typing import Literal, get_args
+from typing import Literal
 
 from stores.claims import Claim, Clause, Token, alike
 
 Origin = Literal["user", "agent", "tool", "import"]
-ORIGINS = get_args(Origin)
 _TRUST = {"user": 2, "import": 2, "agent": 1, "tool": 0}
 _MOST_ALIKE = 0.5
 """Share of words that two statements must have in common before a model's word counts."""

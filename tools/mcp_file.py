@@ -56,8 +56,11 @@ class Server(BaseModel):
             raise ValueError("'type' is stdio with 'command', and http or sse with 'url'")
         if self.url is not None and not self.url.startswith(("http://", "https://", "${")):
             raise ValueError("'url' must begin with http:// or https://")
-        if self.url is not None:
-            urlsplit(self.url)
+        if self.url is not None and "${" not in self.url:
+            try:
+                urlsplit(self.url).port  # noqa: B018 - it is read here, where it may fail
+            except ValueError:
+                raise ValueError("'url' is no address: look at its host and port") from None
         return self
 
     @property
@@ -72,16 +75,19 @@ class Server(BaseModel):
         """The program or the host, without arguments, which may hold secrets."""
         if self.command is not None:
             return f"'{Path(self.command).name}'"
-        parts = urlsplit(self.url or "")
-        return f"{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+        return (urlsplit(self.url or "").netloc.rpartition("@")[2] or "its address").lower()
 
     def expanded(self) -> "Server":
         """Return it with `${NAME}`, `${env:NAME}` and `${NAME:-otherwise}` replaced from the environment.
 
         Raises:
-            ConfigurationError: A variable is not set, and the file gives no value for that case.
+            ConfigurationError: A variable is not set, and the file gives no value for that case; or the outcome is no
+                server. The message names the key, and never a value.
         """
-        return Server.model_validate(_expand(self.model_dump(exclude={"kind"}) | {"type": self.kind}))
+        try:
+            return Server.model_validate(_expand(self.model_dump(exclude={"kind"}) | {"type": self.kind}))
+        except ValidationError as error:
+            raise ConfigurationError(f"with its variables replaced it is none: {_problems(error, 'it')}") from None
 
     def secrets(self) -> list[str]:
         """Return what must not be shown, the longest first: headers, passwords in addresses, and keys in `env`."""
@@ -122,13 +128,18 @@ def read_mcp_file(path: Path) -> dict[str, Server]:
             f"The MCP file {path} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
         ) from None
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
         raise ConfigurationError(
-            f"The MCP file {path} cannot be used: {problems}. docs/mcp.md shows the format."
+            f"The MCP file {path} cannot be used: {_problems(error, 'the file')}. docs/mcp.md shows the format."
         ) from None
     if "" in servers:
         raise ConfigurationError(f"The MCP file {path} cannot be used: mcpServers has a server without a name.")
     return servers
+
+
+def _problems(error: ValidationError, whole: str) -> str:
+    """Say what is wrong, by key."""
+    told = ((".".join(map(str, e["loc"])) or whole, e["msg"].removeprefix("Value error, ")) for e in error.errors())
+    return "; ".join(f"{key}: {why}" for key, why in told)
 
 
 def _expand(value: Any) -> Any:

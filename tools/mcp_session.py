@@ -32,6 +32,7 @@ class McpServer:
         """What the server says of itself."""
         self.closed = False
         self._server = server
+        self._expanded = server
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
@@ -120,7 +121,7 @@ class McpServer:
             return self._link
 
     async def _open(self) -> Link:
-        server = self._server.expanded()
+        server = self._expanded = self._server.expanded()
         self._secrets = server.secrets()
         link = Link(self.name, server)
         self._tasks.add(link.task)
@@ -148,10 +149,10 @@ class McpServer:
             self._link = None
 
     def _late(self) -> str:
-        return f"{self._server.place} did not answer within {self._seconds:g} seconds"
+        return f"{self._expanded.place} did not answer within {self._seconds:g} seconds"
 
     def _why(self, error: BaseException) -> str:
-        return self._hide(reason_of(error, self._server))
+        return self._hide(reason_of(error, self._expanded))
 
     def _hide(self, text: str) -> str:
         for secret in self._secrets:

