@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from graph.settings import get_settings
 from stores.database import Database
@@ -21,6 +22,10 @@ from stores.migrate import migrate
 if TYPE_CHECKING:
     from graph.embeddings import Embedder
     from tests.support.openai_server import OpenAIServer
+
+# Nothing is timed: a machine may be slow, and its other work may come first.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _TEMPLATE = "ricordo_template"
 _FOREIGN = ("RICORDO_", "OPENAI_", "ANTHROPIC_", "TAVILY_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG")

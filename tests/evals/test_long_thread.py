@@ -71,6 +71,3 @@ async def test_counting_compacting_and_reading_are_clocked(resources: Resources)
     report = await benchmark_compaction(resources, repeats=1, progress=_ignore)
     assert len(report["milliseconds"]) == 4
     assert all(spread["p50"] > 0 for spread in report["milliseconds"].values())
-    # Ten times the figures of a quiet machine.
-    assert report["milliseconds"]["count_128000_tokens_first_time"]["p50"] < 500
-    assert report["milliseconds"]["compact_200_messages"]["p50"] < 3_000

@@ -19,7 +19,7 @@ ANSWER = "Ada Byron knows."
 
 @pytest.fixture
 async def harness(db: Database, embedder: Embedder, tmp_path: Path) -> AsyncIterator[Harness]:
-    options: dict[str, Any] = {"entity_extraction": "model", "summary_model": "scripted", "summary_timeout_seconds": 1}
+    options: dict[str, Any] = {"entity_extraction": "model", "summary_model": "scripted"}
     async with open_harness(db, embedder, tmp_path, **options) as opened:
         yield opened
 
@@ -88,6 +88,8 @@ async def test_a_model_that_does_not_answer_in_time_is_not_waited_for(
         return []
 
     monkeypatch.setattr("graph.entity_model._asked", never)
+    resources = harness.resources
+    resources.settings = resources.settings.model_copy(update={"summary_timeout_seconds": 0.2})
     await harness.ask("We met Prospero Quill.", says(ANSWER))
     assert set(await stored(harness)) == {"Prospero Quill"}
 

@@ -47,7 +47,7 @@ def is_word_for_word(sentence: str, messages: Sequence[Spoken]) -> bool:
 
 
 @given(_THREADS, st.integers(1, 700))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_summary_fits_its_budget_and_quotes_word_for_word(messages: list[Spoken], budget: int) -> None:
     made = summarise(messages, budget)
     assert tokens.count(made.render()) <= max(20, budget)
@@ -60,7 +60,7 @@ def test_a_summary_fits_its_budget_and_quotes_word_for_word(messages: list[Spoke
 
 
 @given(_THREADS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_same_messages_give_the_same_summary(messages: list[Spoken]) -> None:
     assert summarise(messages, 200) == summarise(messages, 200)
 

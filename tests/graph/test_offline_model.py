@@ -39,7 +39,7 @@ def fits(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
 
 
 @given(question=_WILD, told=_WILD, stored=_WILD, listed=_WILD)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_takes_anything_and_says_only_what_it_was_given(
     embedder: Embedder, question: str, told: str, stored: str, listed: str
 ) -> None:

@@ -48,7 +48,7 @@ async def test_who_waits_too_long_is_told_so(dsn: str, *, shared: bool) -> None:
 
 
 async def test_other_threads_are_free(dsn: str) -> None:
-    async with process(dsn) as locks, locks.hold(uuid4(), "a", 0.1), locks.hold(uuid4(), "b", 0.1):
+    async with process(dsn) as locks, locks.hold(uuid4(), "a", 60), locks.hold(uuid4(), "b", 60):
         pass
 
 
@@ -58,7 +58,7 @@ async def test_a_process_that_ends_lets_go(dsn: str) -> None:
         held = gone.hold(thread, "t", 1)
         await held.__aenter__()
         await gone.close()
-        async with next_one.hold(thread, "t", 1):
+        async with next_one.hold(thread, "t", 60):
             pass
 
 

@@ -11,7 +11,7 @@ from graph.tokens import ProviderCounts
 from tests.support.threads import said
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.one_of(st.text(), said(10, 200, 3_000).map(lambda one: one.text)), st.sampled_from(["o200k_base", "cl100k_base"])
 )

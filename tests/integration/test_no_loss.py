@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from graph.notebook import open_agent
 from tests.support import dying_agent
 from tests.support.langgraph_server import ROOT, bare_environment, until
-from tests.support.openai_script import call, say
+from tests.support.openai_script import ChatRequest, Reply, call, say
 from tests.support.openai_server import OpenAIServer
 from tests.support.ricordo import answer_of, start
 
@@ -90,12 +91,19 @@ async def test_a_second_ask_that_may_not_wait_is_refused_in_words_and_stores_not
     dsn: str, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
     settings = {"RICORDO_DATABASE_URL": dsn, "RICORDO_HOME": str(tmp_path), **openai_server.settings()}
-    openai_server.play(say("Slowly said.", delay=20))
+    go = threading.Event()
+
+    def slowly(_: ChatRequest) -> Reply:
+        go.wait()
+        return say("Slowly said.")
+
+    openai_server.play_by(slowly)
     first = start("ask", "Take your time.", "--thread", "t", "--json", settings=settings)
     await until(lambda: openai_server.main)
     second = start("ask", "Me first!", "--thread", "t", settings=settings | {"RICORDO_THREAD_WAIT_SECONDS": "0"})
     with second:
-        printed, complained = second.communicate(timeout=60)
+        printed, complained = second.communicate()
+    go.set()
     assert second.returncode != 0
     assert "under way" in complained
     assert printed == ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,7 @@ from langgraph_sdk.errors import ConflictError
 
 from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue, until
-from tests.support.openai_script import Reply, call, say
+from tests.support.openai_script import ChatRequest, Reply, call, say
 from tests.support.openai_server import KEY, OpenAIServer
 
 pytestmark = pytest.mark.usefixtures("model")
@@ -130,10 +131,17 @@ async def test_two_runs_at_once_on_one_thread_are_served_one_after_the_other(
 async def test_a_second_run_is_refused_when_the_client_asks_for_that(
     client: LangGraphClient, thread: str, model: OpenAIServer
 ) -> None:
-    model.play(say("Slowly.", delay=2))
+    go = threading.Event()
+
+    def slowly(_: ChatRequest) -> Reply:
+        go.wait()
+        return say("Slowly.")
+
+    model.play_by(slowly)
     run = await client.runs.create(thread, "agent", input=asking("Take your time."))
     with pytest.raises(ConflictError):
         await client.runs.create(thread, "agent", input=asking("Me first!"), multitask_strategy="reject")
+    go.set()
     await client.runs.join(thread, run["run_id"])
     state: Any = await client.threads.get_state(thread)
     assert dialogue(state["values"]) == [("human", "Take your time."), ("ai", "Slowly.")]

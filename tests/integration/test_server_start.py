@@ -111,7 +111,8 @@ async def test_a_tool_that_was_running_when_the_server_was_killed_is_not_run_aga
     saved = tmp_path / "work" / ".langgraph_api" / ".langgraph_ops.pckl"
     with OpenAIServer() as model, ArxivServer() as arxiv:
         settings = {"RICORDO_DATABASE_URL": dsn, "RICORDO_HOME": str(tmp_path)} | model.settings() | arxiv.settings()
-        arxiv.faults.delay = 60
+        settings["RICORDO_HTTP_TIMEOUT_SECONDS"] = settings["RICORDO_TOOL_TIMEOUT_SECONDS"] = "300"
+        arxiv.faults.delay = 300
         model.play(call("fetch_and_save_paper_to_kb_db", {"arxiv_id": "2310.08560"}))
         with LangGraphServer(tmp_path / "work", settings) as server:
             thread, run = await begin(server, "Save the paper 2310.08560")
@@ -143,7 +144,7 @@ async def begin(server: LangGraphServer, question: str) -> tuple[str, str]:
 async def finish(server: LangGraphServer, thread: str, run: str) -> dict[str, Any]:
     """Wait for a run, and return the thread's state."""
     async with server.client() as client:
-        await asyncio.wait_for(client.runs.join(thread, run), 30)
+        await asyncio.wait_for(client.runs.join(thread, run), 240)
         state: Any = await client.threads.get_state(thread)
         return dict(state["values"])
 

@@ -94,8 +94,6 @@ async def test_a_tool_once_offered_stays_in_its_place_for_the_turn(harness: Harn
     assert answer.tools_offered == offered
     for before, after in pairwise(offered):
         assert after[: len(before)] == before
-    schemas = [json.dumps(toolbox.schema(name)) for name in offered[-1]]
-    assert schemas == [json.dumps(toolbox.schema(name)) for name in offered[-1]], "always the same bytes"
 
 
 async def test_a_new_turn_begins_anew(narrow: Harness) -> None:

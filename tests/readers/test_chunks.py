@@ -9,7 +9,7 @@ from readers.chunks import split
 from readers.pages import Page
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zs", "Zl", "Zp"]), max_size=2000), max_size=3

@@ -57,7 +57,7 @@ def test_an_empty_main_does_not_hide_the_rest() -> None:
     assert read_html(b"<body><main></main><p>outside</p></body>", "a.html").pages[0].text == "outside"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.binary(max_size=300))
 def test_no_bytes_make_it_fail_otherwise(data: bytes) -> None:
     try:

@@ -78,14 +78,25 @@ async def test_reading_at_the_same_time_mixes_nothing_up() -> None:
         assert all(f"Only number {number} says {number * 7}." in page.text for page in document.pages)
 
 
-async def test_a_cancelled_reading_stops_its_thread() -> None:
-    many = text_pdf(["page"] * 400, pages_end=range(400))
-    task = asyncio.create_task(read_document(many, "many.pdf"))
-    await asyncio.sleep(0)  # it has begun, and reading takes longer than that on any machine
+async def test_a_cancelled_reading_stops_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    def reading(_data: bytes, _name: str, stop: threading.Event) -> None:
+        begun.set()
+        stop.wait()
+        stopped.set()
+
+    monkeypatch.setattr("readers.kinds.read_pdf", reading)
+    task = asyncio.create_task(read_document(text_pdf(["page"]), "one.pdf"))
+    await asyncio.to_thread(begun.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert await asyncio.to_thread(stopped.wait, 60)
+
+
+def test_a_reading_that_is_to_stop_goes_no_further() -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(DocumentError, match="stopped"):
-        read_pdf(many, "many.pdf", stop)
+        read_pdf(text_pdf(["page"]), "one.pdf", stop)

@@ -52,7 +52,7 @@ def test_a_file_without_text_is_refused(data: bytes) -> None:
             read(data, "a.md")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.text(min_size=1).filter(str.strip), st.sampled_from(["utf-8", "utf-16"]))
 def test_what_is_decoded_can_be_stored(text: str, encoding: str) -> None:
     data = text.encode(encoding, errors="surrogatepass")
@@ -112,7 +112,7 @@ def test_front_matter_names_the_document_and_stays_text() -> None:
     assert document.pages[-1].section == "Chapter"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(["# A", "## B", "x y", "", "```", "~~~~", "===", "---", "    code", "- item"]), max_size=20

@@ -121,7 +121,7 @@ async def test_what_is_no_user_id_is_refused(db: Database, user_id: str) -> None
             pass
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(user_id=st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=256))
 async def test_any_text_is_a_user_id(db: Database, user_id: str) -> None:
     async with db.transaction(user_id) as conn:
@@ -193,8 +193,8 @@ async def test_a_cancelled_transaction_gives_its_connection_back(dsn: str) -> No
 
 
 async def test_when_all_connections_are_busy_the_error_says_so(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.database._WAIT_SECONDS", 0.2)
     async with Database.open(dsn, max_connections=1) as db, db.transaction("ann"):
+        monkeypatch.setattr("stores.database._WAIT_SECONDS", 0.2)
         with pytest.raises(DatabaseError, match="All 1 connections"):
             async with db.transaction("ann"):
                 pass
@@ -237,13 +237,13 @@ async def test_a_malformed_address_is_refused_without_the_password(address: str)
 async def test_a_server_that_dies_later_is_an_error_with_the_reason(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("stores.database._WAIT_SECONDS", 0.2)
     async with Database.open(dsn) as db:
         async with db.as_owner() as conn:
             name = conn.info.dbname
         async with await psycopg.AsyncConnection.connect(dsn.replace(name, "postgres"), autocommit=True) as admin:
             await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
             await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        monkeypatch.setattr("stores.database._WAIT_SECONDS", 0.2)
         with pytest.raises(DatabaseError, match="not currently accepting connections"):
             async with db.transaction("ann"):
                 pass

@@ -52,8 +52,8 @@ def test_the_last_client_takes_the_server_along(home: Path) -> None:
 
 
 def test_the_server_waits_a_moment_for_the_next_client(home: Path) -> None:
-    first, _ = client(home, idle_seconds=3).communicate()
-    second, _ = client(home, idle_seconds=3).communicate()
+    first, _ = client(home, idle_seconds=15).communicate()
+    second, _ = client(home, idle_seconds=15).communicate()
     assert first == second != ""
     wait_until(lambda: running(home) is None)
 
@@ -90,7 +90,7 @@ def test_a_client_that_is_killed_while_it_starts_the_server_is_no_hindrance(new_
 
 
 def test_six_programs_at_once_on_a_new_folder_share_one_server(new_home: Path) -> None:
-    processes = [client(new_home, idle_seconds=3) for _ in range(6)]
+    processes = [client(new_home, idle_seconds=15) for _ in range(6)]
     assert len({process.communicate()[0] for process in processes}) == 1
     assert [process.returncode for process in processes] == [0] * 6
 

@@ -123,7 +123,7 @@ async def test_a_mention_goes_with_its_message_and_names_with_their_entity(memor
         assert (await conn.execute("SELECT FROM entity_names")).rowcount == 0
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     turns=st.lists(
         st.lists(

@@ -255,7 +255,7 @@ async def test_progress_names_the_document(knowledge_base: KnowledgeBase, settin
 
 
 SLOW = dedent("""
-    import asyncio, sys
+    import asyncio, sys, time
     from graph.embeddings import open_embedder
     from graph.settings import Settings
     from stores.database import Database
@@ -266,7 +266,8 @@ SLOW = dedent("""
     async def main():
         async with Database.open(sys.argv[1]) as db:
             knowledge_base = KnowledgeBase(db, VectorMemory("knowledge_base", open_embedder("local")))
-            say = lambda source, done, total: print(done, total, flush=True)
+            # Progress is told, and then nothing more happens: it is killed here.
+            say = lambda source, done, total: (print(done, total, flush=True), time.sleep(600))
             sizes = {"chunk_size": 100, "chunk_overlap": 0}
             async for _ in ingest(knowledge_base, Settings(), "ada", sys.argv[2], **sizes, progress=say):
                 print("done", flush=True)
@@ -284,7 +285,7 @@ async def test_a_killed_ingestion_leaves_no_half_document_and_is_taken_up_again(
         sys.executable, "-c", SLOW, dsn, str(file), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    first = (await asyncio.wait_for(process.stdout.readline(), 60)).split()
+    first = (await asyncio.wait_for(process.stdout.readline(), 240)).split()
     process.send_signal(signal.SIGKILL)
     await process.communicate()
     assert int(first[0]) < int(first[1])

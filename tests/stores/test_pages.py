@@ -15,7 +15,6 @@ from tests.support.threads import said
 TEXTS = st.one_of(st.text(max_size=300), said(1, 40, 400, 3_000).map(lambda one: one.text))
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(1, 300))
 def test_slices_are_the_text_and_stay_within_the_budget(text: str, budget: int) -> None:
     cut = list(slices(text, budget, tokens.count))
@@ -25,7 +24,6 @@ def test_slices_are_the_text_and_stay_within_the_budget(text: str, budget: int) 
     assert all(tokens.count(piece) <= budget for piece in cut if len(piece) > 2)
 
 
-@settings(deadline=None)
 @given(TEXTS.filter(bool), st.integers(1, 300))
 def test_a_cut_is_not_much_shorter_than_it_could_be(text: str, budget: int) -> None:
     end = fit(text, budget, tokens.count)
@@ -45,7 +43,7 @@ def test_a_line_end_of_two_characters_stays_whole() -> None:
     assert not any(piece.startswith("\n") for piece in slices(text, 7, tokens.count))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(TEXTS, max_size=6), st.integers(60, 400), st.sampled_from(["", "what was said"]))
 def test_pages_hold_every_character_once_and_fit(texts: list[str], budget: int, title: str) -> None:
     parts = [Part([Passage("", f"user · {i}", text)], title) for i, text in enumerate(texts)]
@@ -76,7 +74,6 @@ def test_a_page_says_how_to_ask_for_the_next_and_an_unknown_one_is_named() -> No
             one_of(parts, "some-id", page, 200, tokens.count)
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(20, 200))
 def test_head_and_tail_are_the_texts_own_and_the_whole_is_named(text: str, budget: int) -> None:
     shown = head_and_tail(text, budget, tokens.count, "the whole: there")

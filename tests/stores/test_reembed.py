@@ -137,7 +137,7 @@ async def test_killed_in_the_middle_it_goes_on_while_agents_of_both_models_answe
     settings = {"RICORDO_HOME": str(tmp_path), "RICORDO_DATABASE_URL": db.dsn, "RICORDO_EMBEDDINGS": "minilm"}
     count = "SELECT count(*) FROM user_memory WHERE embedding_model = %s"
     process = start("reembed", "--json", settings=settings)
-    ends_at = time.monotonic() + 60
+    ends_at = time.monotonic() + 240
     while not (done := await one(db.dsn, count, minilm.model_id)):
         assert process.poll() is None
         assert time.monotonic() < ends_at

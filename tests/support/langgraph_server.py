@@ -17,7 +17,7 @@ from langgraph_sdk.client import LangGraphClient
 
 ROOT = Path(__file__).parents[2]
 _FOREIGN = ("RICORDO_", "OPENAI_", "ANTHROPIC_", "TAVILY_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG")
-_START_SECONDS = 90
+_START_SECONDS = 240
 
 
 def bare_environment(**more: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ class LangGraphServer:
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
-            self.process.wait(30)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -102,7 +102,7 @@ def dialogue(state: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(message["type"], message["content"]) for message in state["messages"]]
 
 
-async def until(condition: Any, seconds: float = 20) -> None:
+async def until(condition: Any, seconds: float = 240) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(0.05)
