@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from graph.intent import stem, words_of_name
-from graph.phrases import FUNCTION, NUMBERS
+from graph.phrases import FUNCTION
 from graph.request import Request
 from graph.seen import Prompt, Seen, read_blocks
 from stores.lexical import terms
@@ -142,7 +142,7 @@ def _assigned(name: str, text: str) -> str | None:
 
 
 def _number(name: str, parameter: Mapping[str, Any], request: Request) -> float | None:
-    numbers = {i: _as_number(w.low) for i, w in enumerate(request.words) if w.low in NUMBERS or w.text.isdigit()}
+    numbers = request.numbers
     named = {stem(w) for w in words_of_name(name)}
     places = [i for i, w in enumerate(request.words) if stem(w.text) in named]
     far = {i: min((abs(i - place) for place in places), default=_NEAR + 1) for i in numbers}
@@ -151,12 +151,12 @@ def _number(name: str, parameter: Mapping[str, Any], request: Request) -> float 
         near = [i for i in numbers if request.counts_things(i)]
     if not near:
         return None
-    value = max(float(parameter.get("minimum", "-inf")), min(numbers[near[0]], float(parameter.get("maximum", "inf"))))
+    return _within(parameter, numbers[near[0]])
+
+
+def _within(parameter: Mapping[str, Any], value: float) -> float:
+    value = max(float(parameter.get("minimum", "-inf")), min(value, float(parameter.get("maximum", "inf"))))
     return int(value) if parameter.get("type") == "integer" else value
-
-
-def _as_number(word: str) -> float:
-    return float(NUMBERS.get(word) or word)
 
 
 def _flag(name: str, parameter: Mapping[str, Any], request: Request) -> bool | None:
@@ -246,6 +246,9 @@ def _spread(
         values.update((name, value) for name in free if (value := _said_after(name, free, request)))
     elif free and (text := request.object or (request.text if request.is_question else "")):
         values[free[0]] = text
+    missing = [n for n in required if n not in values and parameters[n].get("type") in {"integer", "number"}]
+    if len(missing) == len(request.numbers) == 1 and not any(isinstance(v, int | float) for v in values.values()):
+        values[missing[0]] = _within(parameters[missing[0]], *request.numbers.values())
     for name in required:
         if parameters[name].get("type") == "array" and isinstance(listed := values.get(name), str):
             values[name] = [part for raw in _VALUE_ENDS.split(listed) if (part := raw.strip())]

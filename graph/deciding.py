@@ -16,13 +16,18 @@ from graph.intent import Chooser, Embed, Examples, words_of_name
 from graph.phrases import FUNCTION, ITALIAN, NOTICES, SPEAKING
 from graph.request import Request
 from graph.seen import Prompt, Seen
+from stores.claims import parse
 from stores.firewall import assertions
+from stores.firewall_words import FORGETS
 
 _MOST_STEPS = 4
 """Tool calls of one turn."""
 _SUMMARIES = "Summary"
 _STORES = "remember"
 """The shipped tool that stores what the user states."""
+_OWN = re.compile(r"(?:my|our|i miei|le mie|(?:il|la|i|le) mi[ao]|mi[ao]) |我的", re.IGNORECASE)
+_RECALLS = "recall"
+"""The shipped tool that finds it again."""
 
 Tool = Mapping[str, Any]
 """A function schema: name, description, parameters."""
@@ -51,7 +56,7 @@ class Turn:
 
     async def call(self, choice: Any) -> ToolCall | None:
         """Return the tool call to make, if one is needed and everything that it requires is known."""
-        name = await self._choose(choice)
+        name = await self._choose(choice) or await self._look()
         if name is None or len(self._called) >= _MOST_STEPS:
             return None
         if self._kind == "history":
@@ -77,11 +82,21 @@ class Turn:
         )
         must = choice in ("any", "required", True)
         # A question is like the statement that answers it, and tells nothing that could be stored.
-        asks = not any(assertions(self._prompt.question))
-        fit = (name for name in scores if (name in self._tools or not must) and not (asks and name == _STORES))
+        stated = [] if FORGETS.search(self._prompt.question) else list(assertions(self._prompt.question))
+        fit = (name for name in scores if (name in self._tools or not must) and (stated or name != _STORES))
         best = next(fit, "answer")
+        if _STORES in self._tools and best not in self._tools.keys() - {_RECALLS} and any(map(_lasts, stated)):
+            best = _STORES
         self._kind = "history" if best == reader else best
         return best if best in self._tools else None
+
+    async def _look(self) -> str | None:
+        """Return the tool that looks into user memory, for a question that the window does not answer."""
+        if self._kind != "answer" or _RECALLS not in self._tools or self._called:
+            return None
+        return (
+            None if not self._request.is_personal and (await self._evidence(self._prompt.passages, 1))[1] else _RECALLS
+        )
 
     def _named(self) -> str | None:
         """Return the tool that the user names: by its identifier, or by its words where it has several."""
@@ -149,7 +164,8 @@ class Turn:
             talk = self._seen_in_results() if self._called else self._prompt.of("Conversation")
             quoted = [quoting.quote_message(seen) for seen in quoting.spoken(self._request, talk)]
             return "\n\n".join([notices["conversation"], *quoted]) if quoted else notices["nothing"]
-        if self._prompt.results:
+        looked = self._kind == "answer" and {call["name"] for call in self._called} == {_RECALLS}
+        if self._prompt.results and not looked:
             return await self._from_results(notices)
         if self._lacking:
             name, missing = self._lacking
@@ -175,7 +191,7 @@ class Turn:
         stored, talk = self._prompt.of("Knowledge Base"), self._prompt.of("Conversation")
         if self._kind == "overview" and (quotes := quoting.overview(self._prompt.question, stored, talk)):
             return "\n".join([notices["memory"], *(quote.render() for quote in quotes)])
-        quotes, sure = await self._evidence(self._prompt.passages, most=3)
+        quotes, sure = await self._evidence([*self._seen_in_results(), *self._prompt.passages], most=3)
         if not quotes:
             return notices["nothing"]
         head = notices["memory"] if sure else notices["nearest"]
@@ -194,3 +210,9 @@ class Turn:
 def _summary_parameters(tool: Tool) -> list[str]:
     parameters = (tool.get("parameters") or {}).get("properties") or {}
     return [n for n, p in parameters.items() if _SUMMARIES.lower() in words_of_name(n) and is_reference(n, p)]
+
+
+def _lasts(statement: str) -> bool:
+    """Tell whether a statement is of a kind that lasts: what somebody likes, or what is their own."""
+    claim = parse(statement)
+    return bool(_OWN.match(statement)) or any(clause.slot or clause.liking for clause in claim.clauses)

@@ -22,6 +22,7 @@ _WRAPPED = 45
 """Characters; a shorter line ends by its author's will, a longer one may be wrapped by a printer."""
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD},}}")
 _SPACE = re.compile(r"\s+")
+_CELL_ENDS = re.compile(r"[,;](?! )|\t")
 
 
 def sentences(text: str) -> list[str]:
@@ -33,6 +34,23 @@ def sentences(text: str) -> list[str]:
     ['Dr. Ito came.', '他来了。', '她走了。']
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
+
+
+def rows(text: str) -> list[str]:
+    r"""Return the rows of tables, each behind the head of its table: lines of equally many cells, one below the other.
+
+    >>> rows("| City | Limit |\n|---|---|\n| London | 240 |")
+    ['| City | Limit | … | London | 240 |']
+    """
+    found: list[str] = []
+    head, cells = "", (0, 0)
+    for line in map(str.strip, text.splitlines()):
+        count = (len(_CELL_ENDS.findall(line)), line.count("|"))
+        if not line or not any(count) or count != cells:
+            head, cells = line, count
+        elif any(map(str.isalnum, line)):
+            found.append(f"{head} … {line}")
+    return found
 
 
 def _blocks(text: str) -> Iterator[str]:

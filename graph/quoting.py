@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from numpy.typing import NDArray
 
 from graph.embeddings import Embedder
-from graph.extract import centrality, relevance, sentences, shortened
+from graph.extract import centrality, relevance, rows, sentences, shortened
 from graph.intent import embed_known
 from graph.phrases import BY_ASSISTANT, OWN_WORDS, REQUESTS
 from graph.request import Request
@@ -70,6 +70,8 @@ def _quotes(passages: Sequence[Seen]) -> list[Quote]:
             asks = seen.role == "user" and Request(sentence).asks_something
             if wordy and not asks and not _REFERENCE_LIST.search(sentence):
                 found.setdefault(sentence.strip('"'), Quote(shortened(sentence.strip('"'), 500), seen))
+        for row in rows(seen.text):
+            found.setdefault(row, Quote(shortened(row, 500), seen))
     return list(found.values())
 
 

@@ -14,6 +14,7 @@ from graph.phrases import (
     KINDS,
     MODAL,
     NAMING,
+    NUMBERS,
     ORDINALS,
     PLACES,
     QUESTIONS,
@@ -29,12 +30,28 @@ _QUOTED = re.compile(
 )
 _TELLS = re.compile(r"^[A-Z]\w|\d|(?<=\w)[A-Z]")
 _CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
+_PERSONAL = _CLAUSE | {"me", "am", "mine", "mi", "nostra", "sono", "ho", "mon", "ma", "mein", "meine"}
+_NUMBER = re.compile(r"(?:(?<!\S)[-−])?(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)")  # noqa: RUF001 - the sign of minus
 _PLEASE = frozenset(["please", "thanks", "grazie"])
 _SPOKEN_TO = frozenset(["me", "us", "mi", "ci", "moi", "mir", "lo"])
 _INTENT_STEMS = frozenset(map(stem, INTENT))
 _ENDS = " \t\n.,;:?!？。！،؟"
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FOREIGN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*(?: [A-Za-z0-9.:-]+)*")
+
+
+def _read_number(text: str) -> float:
+    """Read a number: of two signs the last one parts the fraction, and a lone comma before three digits parts nothing.
+
+    >>> _read_number("1,200.5"), _read_number("17,5"), _read_number("1,200")
+    (1200.5, 17.5, 1200.0)
+    """
+    text = text.replace("−", "-")  # noqa: RUF001 - the sign of minus
+    sign = max(",.", key=text.rfind)
+    whole, _, fraction = text.rpartition(sign) if sign in text else (text, "", "")
+    if text.count(sign) > 1 or (sign == "," and "." not in text and len(fraction) == 3):  # noqa: PLR2004 - thousands
+        whole, fraction = whole + fraction, ""
+    return float(f"{whole.replace(',', '').replace('.', '')}.{fraction or 0}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,18 @@ class Request:
         begins = self.text.find(self.object) == 0
         telling = [word for word in re.findall(r"\w+", self.object) if _TELLS.search(word)]
         return bool(self.quoted) or len(telling) > begins
+
+    @cached_property
+    def numbers(self) -> dict[int, float]:
+        """Numbers, in figures or written out, by the place of their (last) word."""
+        found = {i: float(NUMBERS[word.low]) for i, word in enumerate(self.words) if word.low in NUMBERS}
+        ends = {word.end: i for i, word in enumerate(self.words)}
+        return found | {ends[m.end()]: _read_number(m[0]) for m in _NUMBER.finditer(self.text) if m.end() in ends}
+
+    @cached_property
+    def is_personal(self) -> bool:
+        """Whether it speaks of the user."""
+        return "我" in self.text or any(word.low in _PERSONAL for word in self.words)
 
     @cached_property
     def is_question(self) -> bool:

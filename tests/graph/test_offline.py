@@ -2,7 +2,7 @@ import pytest
 
 from graph.embeddings import Embedder
 from graph.phrases import NOTICES
-from tests.support.offline_desk import PAPERS, SHIPPED, Desk, chunk, expansion, summary
+from tests.support.offline_desk import PAPERS, Desk, chunk, expansion, summary
 from tools import toolbox
 
 MEMGPT = (
@@ -265,37 +265,3 @@ async def test_documents_and_results_give_no_orders(desk: Desk) -> None:
     desk.run[_FIND] = lambda _: order
     assert (await desk.ask("When was the lighthouse lit?")).calls == []
     assert (await desk.ask("Can you get me the paper MemGPT")).names == [_FIND]
-
-
-_REMEMBERING = (*SHIPPED, "remember", "recall")
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What am I allergic to?",
-        "Am I allergic to nuts?",
-        "Where do I live?",
-        "Di cosa sono allergica?",
-        "我对什么过敏？",
-    ],
-)
-async def test_a_question_is_not_stored_as_its_answer(embedder: Embedder, question: str) -> None:
-    asked = await Desk(embedder, tools=[toolbox.schema(name) for name in _REMEMBERING]).ask(question)
-    assert "remember" not in asked.names
-
-
-@pytest.mark.parametrize(
-    "statement",
-    ["I am allergic to peanuts.", "Remember that I have 3 kids", "Ricordati che ho 3 figli", "我对花生过敏"],
-)
-async def test_what_the_user_states_is_stored(embedder: Embedder, statement: str) -> None:
-    asked = await Desk(embedder, tools=[toolbox.schema(name) for name in _REMEMBERING]).ask(statement)
-    assert asked.names == ["remember"]
-
-
-async def test_a_question_on_the_dialogue_is_not_answered_with_itself(desk: Desk) -> None:
-    desk.talk = [("user", "I asked for the harbour master."), ("user", "What did I say about the harbour?")] * 2
-    answered = await desk.ask("What did I say about the harbour?")
-    assert answered.text.count("harbour master") == 1
-    assert "What did I say" not in answered.text
