@@ -27,8 +27,10 @@ def ingest(
 
     Every user of this database may read what is stored without --user; with it, that user alone.
 
-    PDF, Markdown, text and HTML are read; a directory with all that is below it. A document that is there already, and
-    has not changed, is left as it is; one that has changed is replaced. The exit code is 1 if any of them failed.
+    PDF, Markdown, text and HTML are read; a directory with all of these that is below it. A file that is named itself
+    is read as text whatever its ending. About two chunks of 1,000 characters are embedded a second. A document that is
+    there already, and has not changed, is left as it is; one that has changed is replaced. The exit code is 1 if any of
+    them failed.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import cache
 from typing import Any, NoReturn, TextIO
 
@@ -60,8 +61,13 @@ def write(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """Write one JSON value and a line end."""
-    write(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace").decode() + "\n")
+    """Write one JSON value and a line end; moments in ISO 8601."""
+    text = json.dumps(value, ensure_ascii=False, default=_plain_value)
+    write(text.encode("utf-8", "replace").decode() + "\n")
+
+
+def _plain_value(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def note(text: str) -> None:
