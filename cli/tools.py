@@ -129,7 +129,7 @@ def search_tools(
         if not wanted:
             raise InputError("The text is empty: say what is to be done.")
         async with open_toolbox() as parts:
-            hits = await parts.toolbox.search(wanted, k, settings=parts.settings)
+            hits = await parts.toolbox.search(wanted, k, settings=parts.settings, embedder=parts.memory.embedder)
         if as_json:
             output.write_json({"query": wanted, "tools": [vars(hit) for hit in hits]})
         elif hits:

@@ -155,7 +155,9 @@ def _number(name: str, parameter: Mapping[str, Any], request: Request) -> float 
 
 
 def _within(parameter: Mapping[str, Any], value: float) -> float:
-    value = max(float(parameter.get("minimum", "-inf")), min(value, float(parameter.get("maximum", "inf"))))
+    least, most = parameter.get("minimum"), parameter.get("maximum")
+    value = max(value, least) if isinstance(least, int | float) else value
+    value = min(value, most) if isinstance(most, int | float) else value
     return int(value) if parameter.get("type") == "integer" else value
 
 

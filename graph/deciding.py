@@ -81,6 +81,9 @@ class Turn:
             self._prompt.question, list(self._tools.values()), {"history": reader} if reader else {}
         )
         must = choice in ("any", "required", True)
+        if not (must or self._request.words):
+            self._kind = "talk"
+            return None
         # A question is like the statement that answers it, and tells nothing that could be stored.
         stated = [] if FORGETS.search(self._prompt.question) else list(assertions(self._prompt.question))
         fit = (name for name in scores if (name in self._tools or not must) and (stated or name != _STORES))

@@ -24,7 +24,7 @@ from graph.agent import builder
 from graph.checkpoints import open_checkpointer
 from graph.context import Context
 from graph.errors import InputError
-from graph.resources import Resources, open_resources
+from graph.resources import Resources, open_resources, within
 from graph.settings import Settings
 from graph.state import InputState
 from graph.thread_lock import ThreadLocks
@@ -156,7 +156,7 @@ class Agent:
             # Memory is written by the nodes as they go; the state is needed at the end alone.
             parts = self._graph.astream(asked, config, context=chosen, stream_mode=modes, durability="exit")
             async with aclosing(cast("AsyncGenerator[tuple[str, Any], None]", parts)) as happenings:
-                async for mode, part in happenings:
+                async for mode, part in within(self.resources, happenings):
                     if mode == "values":
                         values = part
                         continue

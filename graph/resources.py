@@ -1,11 +1,12 @@
 """What a process holds once: the database, the embedding model, the memories, the toolbox."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -25,6 +26,8 @@ from stores.vectors import ensure_space
 if TYPE_CHECKING:
     from tools.mcp import ServerState
 
+Step = TypeVar("Step")
+
 
 @dataclass
 class Resources:
@@ -39,6 +42,8 @@ class Resources:
     """Chat models by name; one's own, and those that have been made."""
     mcp_servers: "list[ServerState]" = field(default_factory=list)
     """What became of the MCP servers that the deployment names."""
+    serves: bool = False
+    """Whether they are a server's."""
     usage: ProviderCounts = field(default_factory=ProviderCounts)
     _made: list[str] = field(default_factory=list)
     background: set[asyncio.Task[None]] = field(default_factory=set)
@@ -70,25 +75,42 @@ class Resources:
 
 
 _open: list[Resources] = []
+_of_turn: ContextVar[Resources | None] = ContextVar("_of_turn", default=None)
 
 
 def get_resources() -> Resources:
-    """Return what this process holds.
+    """Return the resources of the turn that is under way, or else those of this process.
 
     Raises:
         ConfigurationError: Nothing is open.
     """
+    if (of_turn := _of_turn.get()) is not None:
+        return of_turn
     if not _open:
         raise ConfigurationError(
             "Ricordo's resources are not open. Use `async with open_agent() as agent:` (graph.notebook), or run the "
             "graph by `langgraph dev` in the project's folder, whose langgraph.json opens them."
         )
-    return _open[-1]
+    # The runs of a server name no resources, and a tool of theirs may open some of its own.
+    return next((each for each in _open if each.serves), _open[-1])
+
+
+async def within(resources: Resources, steps: AsyncGenerator[Step]) -> AsyncGenerator[Step]:
+    """Go through the steps of a turn with its own resources, whatever else this process has opened."""
+    while True:
+        token = _of_turn.set(resources)
+        try:
+            step = await anext(steps)
+        except StopAsyncIteration:
+            return
+        finally:
+            _of_turn.reset(token)
+        yield step
 
 
 @contextmanager
 def in_use(resources: Resources) -> Iterator[None]:
-    """Make these the process's resources; nested, the innermost hold."""
+    """Make these the process's resources; nested, the innermost hold, unless a turn or a server has its own."""
     _open.append(resources)
     try:
         yield
@@ -98,9 +120,14 @@ def in_use(resources: Resources) -> Iterator[None]:
 
 @asynccontextmanager
 async def open_resources(
-    settings: Settings | None = None, models: Mapping[str, BaseChatModel] | None = None
+    settings: Settings | None = None, models: Mapping[str, BaseChatModel] | None = None, *, serves: bool = False
 ) -> AsyncIterator[Resources]:
     """Open everything, and close it in the end; one event loop, any number of turns.
+
+    Args:
+        settings: None: those of the process.
+        models: Chat models of one's own, by name.
+        serves: Whether these are the resources of a server, whose runs do not say whose they are.
 
     Raises:
         DatabaseError: PostgreSQL cannot be started, reached or migrated.
@@ -119,7 +146,7 @@ async def open_resources(
     await asyncio.to_thread(tokens.count, "")  # the tables are read here, not in the first turn's event loop
     async with open_database(settings) as db, mcp_tools(settings, toolbox) as servers:
         manager = MemoryManager(db, embedder)
-        resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}), servers)
+        resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}), servers, serves=serves)
         await ensure_space(db.dsn, embedder)
         await toolbox.sync(db, embedder)
         with in_use(resources):

@@ -25,7 +25,7 @@ async def checkpointer() -> "AsyncIterator[AsyncPostgresSaver]":
     The server enters this before its workers begin, and leaves it after they have ended. The lifespan of `app` is the
     shorter one: runs that a crash has cut off are taken up again before it, and nodes still run after it.
     """
-    async with open_resources() as resources, open_checkpointer(resources.db.dsn) as saver:
+    async with open_resources(serves=True) as resources, open_checkpointer(resources.db.dsn) as saver:
         yield saver
 
 
@@ -36,7 +36,7 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
             get_resources()
         except ConfigurationError:
-            await stack.enter_async_context(open_resources())
+            await stack.enter_async_context(open_resources(serves=True))
         yield
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 
 from graph import prompts, tokens
@@ -77,6 +78,8 @@ class ToolRun:
         try:
             async with asyncio.timeout(seconds) as clock:
                 return await self._invoke(registered, call)
+        except GraphBubbleUp:
+            return "error", f"'{name}' asked to interrupt the turn, which tools cannot do here. Do without it."
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -87,6 +90,11 @@ class ToolRun:
         node = ToolNode([registered.tool], handle_tool_errors=_explain)
         # The tool sees the turn's state; the node takes its calls from the last message.
         result = await node.ainvoke({**self._state, "messages": [AIMessage("", tool_calls=[call])]})
+        if not isinstance(result, dict):
+            return (
+                "error",
+                f"'{call['name']}' returned a Command, which steers a graph of its author's and not this one.",
+            )
         message = result["messages"][-1]
         return message.status, clean(tokens.text_of(message))
 

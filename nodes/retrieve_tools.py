@@ -42,7 +42,9 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     if room > 0:
         asked = [window.question] if window.question else []
         step = _step(state, window)
-        hits = await toolbox.search(asked, room, exclude=offered, also=step, settings=settings)
+        hits = await toolbox.search(
+            asked, room, exclude=offered, also=step, settings=settings, embedder=resources.embedder
+        )
         offered += [hit.name for hit in hits]
     fit = prompt.that_fit(offered, needed, state, window, limits)
     return {"offered": [name for name in offered if name in fit]}

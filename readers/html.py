@@ -36,7 +36,7 @@ def read_html(data: bytes, name: str, declared: str | None = None) -> Document:
     Raises:
         DocumentError: No text is to be seen on it.
     """
-    from lxml import html  # noqa: PLC0415 - only where there is HTML to read
+    from lxml import etree, html  # noqa: PLC0415 - only where there is HTML to read
 
     said = declared or next((m[1].decode("ascii") for m in _META_CHARSET.finditer(data[:_DECLARED_WITHIN])), "")
     if said.lower().startswith("utf-16"):  # whoever could read as much of the page as ASCII does not hold UTF-16
@@ -48,7 +48,10 @@ def read_html(data: bytes, name: str, declared: str | None = None) -> Document:
     if not text.strip():
         raise unseen
     parser = html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True, no_network=True)
-    root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
+    try:
+        root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
+    except etree.ParserError:  # nothing but comments
+        raise unseen from None
     mains, articles = root.xpath("//main"), root.xpath("//article")
     walk = _Walk()
     walk.read(mains[0] if mains else articles[0] if len(articles) == 1 else root)

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from threading import Event
 from typing import Literal
 
-from graph.errors import DocumentError
+from graph.errors import DocumentError, RicordoError
 from readers.html import read_html
 from readers.pages import Document
 from readers.pdf import read_pdf
@@ -76,6 +76,15 @@ async def read_document(
     if not data:
         raise DocumentError(f"{name} is empty (0 bytes): get the file again.")
     kind = format_of(data, name if path is None else path, content_type)
+    try:
+        return await _read(kind, data, name, encoding)
+    except RicordoError:
+        raise
+    except Exception as error:  # the libraries raise of many kinds, and one file must not stop the others
+        raise DocumentError(f"{name} cannot be read as {kind}: {type(error).__name__}: {error}.") from error
+
+
+async def _read(kind: str, data: bytes, name: str, encoding: str | None) -> Document:
     if kind == "pdf":
         stop = Event()
         try:

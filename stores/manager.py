@@ -216,7 +216,8 @@ class MemoryManager(ToolMemory):
 
     async def read_toolbox(self, query: str, k: int = 5) -> list[Passage]:
         """Find tools by what they do."""
-        return [Passage(h.name, f"{h.name} score={h.score:.2f}", h.description) for h in await toolbox.search(query, k)]
+        found = await toolbox.search(query, k, embedder=self.embedder)
+        return [Passage(hit.name, f"{hit.name} score={hit.score:.2f}", hit.description) for hit in found]
 
     async def write_toolbox(self) -> None:
         """Store the registered tools, as far as they changed."""

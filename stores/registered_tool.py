@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from graph.errors import ToolError
 from graph.settings import Settings
-from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema, runnable
+from stores.contained import runnable
+from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema
 from stores.tool_text import ToolText, index_version
 
 Source = Callable[..., Any] | BaseTool

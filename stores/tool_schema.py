@@ -12,7 +12,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any, get_args, get_origin, is_typeddict
 
-from langchain_core.tools import BaseTool, StructuredTool, Tool
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, TypeAdapter
 
@@ -80,14 +80,6 @@ def make_tool(function: Callable[..., Any], name: str) -> BaseTool:
     elif tool.func:
         tool.func = contained(tool.func)
         tool.coroutine = on_own_thread(tool.func)
-    return tool
-
-
-def runnable(tool: BaseTool) -> BaseTool:
-    """Return a LangChain tool as it is run: one that is a plain function gets a thread of its own for each call."""
-    if isinstance(tool, StructuredTool | Tool) and tool.func and tool.coroutine is None:
-        function = contained(tool.func)
-        return tool.model_copy(update={"func": function, "coroutine": on_own_thread(function)})
     return tool
 
 

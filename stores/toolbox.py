@@ -179,6 +179,7 @@ class Toolbox:
         *,
         also: Sequence[str] = (),
         settings: Settings | None = None,
+        embedder: Embedder | None = None,
     ) -> list[ToolHit]:
         """Return the k tools that fit a request best, best first.
 
@@ -188,26 +189,29 @@ class Toolbox:
             exclude: Names to leave out.
             also: More texts, without the deployment's embedding model, which takes more time than all the rest.
             settings: Tells which tools are available; None: the process's settings.
+            embedder: Embeds the query; None: the one of the last synchronisation, which may have been closed since.
         """
         index = self._ready()
         queries = [query] if isinstance(query, str | Query) else query
-        requests = [await self._request(q, index) for q in queries]
-        requests += [await self._request(text, index, quick=True) for text in also]
+        by = embedder or self._embedder
+        if not (by and self._embedder and index.embedded and by.model_id == self._embedder.model_id):
+            by = None  # its vectors are of another space
+        requests = [await self._request(q, index, by) for q in queries]
+        requests += [await self._request(text, index) for text in also]
         out = set(exclude) | self.hidden(settings or get_settings())
         return [
             ToolHit(name, self._tools[name].description, score, self._tools[name].group)
             for name, score in index.search(requests, k, out)
         ]
 
-    async def _request(self, query: str | Query, index: ToolIndex, *, quick: bool = False) -> Request:
+    async def _request(self, query: str | Query, index: ToolIndex, by: Embedder | None = None) -> Request:
         text, embedding = (query, None) if isinstance(query, str) else (query.text, query.embedding)
-        by = self._embedder.query if self._embedder is not None and index.embedded and not quick else None
         light = light_embedder().query if index.lightly_embedded else None
         try:
-            return await request(text, by, light, embedding)
+            return await request(text, by.query if by else None, light, embedding)
         except EmbeddingError as error:
             _log.warning("Tools are looked for by less than usual: %s", error)
-            return await (self._request(query, index, quick=True) if by else request(text, embedding=embedding))
+            return await (self._request(query, index) if by else request(text, embedding=embedding))
 
     def _ready(self) -> ToolIndex:
         """Return the index; tools that are new since the last synchronisation are found by words alone."""

@@ -31,7 +31,9 @@ async def read_toolbox(query: str, k: int = 5) -> str:
         A JSON list, best first: name, description, group.
     """
     parts = resources.get_resources()
-    hits = await parts.toolbox.search(query, max(1, min(k, _MOST_TOOLS)), settings=parts.settings)
+    hits = await parts.toolbox.search(
+        query, max(1, min(k, _MOST_TOOLS)), settings=parts.settings, embedder=parts.embedder
+    )
     if not hits:
         return "[]\nNo tool fits. Say in other words what it should do, or do without."
     found = [{"name": hit.name, "description": bounded(hit.description, _SHOWN), "group": hit.group} for hit in hits]

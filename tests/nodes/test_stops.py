@@ -10,6 +10,7 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call
+from langgraph.types import Command, interrupt
 
 from graph.notebook import Answer
 from stores.toolbox import toolbox
@@ -148,6 +149,28 @@ async def test_a_tool_that_hangs_is_stopped_and_the_turn_goes_on(harness: Harnes
         toolbox.remove(name)
     assert all("stopped after" in result for result in harness.results())
     assert await asyncio.to_thread(str, 1) == "1", "the threads of the loop are free"
+
+
+def steer() -> Command[str]:
+    """Steer."""
+    return Command(goto="nowhere")
+
+
+def ask_the_user() -> str:
+    """Ask the user."""
+    return str(interrupt("sure?"))
+
+
+@pytest.mark.parametrize("odd", [steer, ask_the_user])
+async def test_a_tool_that_steers_or_interrupts_the_graph_is_an_error_and_the_turn_goes_on(
+    harness: Harness, odd: Callable[..., object]
+) -> None:
+    toolbox.register_tool(side_effect=False)(odd)
+    try:
+        answer = await harness.ask("Go on.", calls((odd.__name__, {})), says("It did not work."))
+    finally:
+        toolbox.remove(odd.__name__)
+    assert (answer.stop_reason, answer.tool_calls[0]["status"]) == ("answer", "error")
 
 
 async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harness) -> None:

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from graph.errors import DocumentError
 from readers.html import read_html
+from readers.kinds import read_document
 
 PAGE = """\
 <!DOCTYPE html><html><head><title>Tides &amp; lamps</title><style>p { color: red }</style>
@@ -43,7 +44,9 @@ def test_the_encoding_is_found_where_it_is_told(data: bytes, declared: str | Non
     assert read_html(data, "a.html", declared).pages[0].text == "perché"
 
 
-@pytest.mark.parametrize("data", [b"", b"<html></html>", b"<body><script>draw()</script></body>", b"<p>\x00</p>"])
+@pytest.mark.parametrize(
+    "data", [b"", b"<html></html>", b"<body><script>draw()</script></body>", b"<p>\x00</p>", b"<!-- a -->"]
+)
 def test_a_page_that_shows_nothing_is_refused(data: bytes) -> None:
     with pytest.raises(DocumentError, match=r"no text|not text"):
         read_html(data, "a.html")
@@ -65,3 +68,12 @@ def test_no_bytes_make_it_fail_otherwise(data: bytes) -> None:
     except DocumentError:
         return
     assert all(page.text.strip() and "\x00" not in page.text for page in document.pages)
+
+
+async def test_whatever_a_library_raises_is_that_files_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("out of angle brackets")
+
+    monkeypatch.setattr("readers.kinds.read_html", breaks)
+    with pytest.raises(DocumentError, match=r"a\.html cannot be read as html: RuntimeError: out of angle brackets"):
+        await read_document(b"<p>well</p>", "a.html")

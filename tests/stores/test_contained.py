@@ -4,13 +4,16 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextvars import ContextVar
 
 import pytest
-from langchain_core.tools import StructuredTool, Tool
+from langchain_core.callbacks import CallbackManagerForToolRun
+from langchain_core.tools import BaseTool, StructuredTool, Tool
 
-from stores.contained import on_own_thread
-from stores.tool_schema import runnable
+from graph.errors import ToolError
+from stores.contained import contained, on_own_thread, runnable
 from tests.support.servers import ROOT
 
 _HANGS = """
@@ -77,3 +80,67 @@ async def test_a_langchain_tool_of_a_plain_function_has_its_own_thread(tool: Too
     made = runnable(tool)
     assert await made.ainvoke("in" if isinstance(tool, Tool) else {"text": "in"}) == "in tool where"
     assert (made.name, made.description, made.args) == (tool.name, tool.description, tool.args)
+
+
+class Leaves(BaseTool):
+    name: str = "leave"
+    description: str = "Leave."
+    times: int = 0
+
+    def _run(self, text: str, run_manager: CallbackManagerForToolRun | None = None) -> str:
+        """Leave, or say whose manager it is."""
+        self.times += 1
+        if text == "leave":
+            sys.exit(7)
+        return f"{text} {type(run_manager).__name__} {threading.current_thread().name}"
+
+
+class LeavesInTime(Leaves):
+    async def _arun(self, text: str) -> str:
+        """Leave."""
+        return self._run(text)
+
+
+async def leave(text: str) -> str:
+    """Leave."""
+    sys.exit(text)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [Leaves(), LeavesInTime(), StructuredTool.from_function(coroutine=leave)],
+    ids=["sync", "async", "coroutine"],
+)
+async def test_a_tool_of_any_kind_that_ends_the_program_ends_its_own_call(tool: BaseTool) -> None:
+    with pytest.raises(ToolError, match="SystemExit"):
+        await runnable(tool).ainvoke({"text": "leave"})
+
+
+async def test_a_tool_of_ones_own_class_has_its_own_thread_its_manager_and_its_state() -> None:
+    tool = Leaves()
+    made = runnable(tool)
+    assert await made.ainvoke({"text": "in"}) == "in CallbackManagerForToolRun tool _run"
+    assert isinstance(made, Leaves)
+    assert (made.name, made.args, tool.times) == (tool.name, tool.args, 1)
+
+
+async def test_a_future_that_a_tool_cancelled_is_its_error() -> None:
+    def fail() -> None:
+        future: Future[None] = Future()
+        future.cancel()
+        future.result()
+
+    with pytest.raises(ToolError, match="CancelledError"):
+        await on_own_thread(contained(fail))()
+
+
+async def test_what_a_tool_returns_instead_of_a_value_is_awaited_and_gone_through() -> None:
+    async def later() -> int:
+        return 1
+
+    async def in_turn() -> AsyncIterator[int]:
+        yield 2
+
+    assert await on_own_thread(later)() == 1
+    assert await on_own_thread(in_turn)() == [2]
+    assert await on_own_thread(lambda: (n for n in (3, 4)))() == [3, 4]

@@ -1,0 +1,65 @@
+"""Several agents in one process: each turn has the resources of its own agent."""
+
+import asyncio
+import os
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from graph.errors import ConfigurationError
+from graph.notebook import call_agent, open_agent
+from graph.resources import get_resources
+from graph.settings import Settings, get_settings
+from stores.toolbox import toolbox
+
+
+def of(dsn: str) -> Settings:
+    return get_settings().model_copy(update={"database_url": SecretStr(dsn)})
+
+
+def said(dsn: str) -> list[str]:
+    with psycopg.connect(dsn) as conn:
+        return [row[0] for row in conn.execute("SELECT content FROM messages WHERE role = 'user' ORDER BY seq")]
+
+
+async def test_two_agents_each_keep_to_their_own_database(dsn: str, empty_dsn: str) -> None:
+    async with open_agent(of(dsn)) as one, open_agent(of(empty_dsn)) as two:
+        await one.ask("I am called Anselm.", thread_id="q")
+        await two.ask("I am called Beatrice.", thread_id="q")
+        await one.ask("What time is it?", thread_id="q")
+    assert said(dsn) == ["I am called Anselm.", "What time is it?"]
+    assert said(empty_dsn) == ["I am called Beatrice."]
+
+
+async def test_an_agent_goes_on_while_and_after_another_one_was_open(dsn: str) -> None:
+    os.environ["RICORDO_DATABASE_URL"] = dsn
+    get_settings.cache_clear()
+    async with open_agent() as agent:
+        other = asyncio.create_task(asyncio.to_thread(call_agent, "What time is it?", "inner"))
+        while not other.done():
+            assert (await agent.ask("What time is it in Rome?", thread_id="outer")).stop_reason == "answer"
+        assert "UTC" in await other
+        assert (await agent.ask("And what day is it?", thread_id="outer")).stop_reason == "answer"
+
+
+async def test_a_tool_may_ask_ricordo(dsn: str) -> None:
+    os.environ["RICORDO_DATABASE_URL"] = dsn
+    get_settings.cache_clear()
+
+    @toolbox.register_tool(side_effect=False, examples=["consult the oracle"])
+    def consult_the_oracle() -> str:
+        """Consult the oracle."""
+        return call_agent("What time is it?", "oracle")
+
+    try:
+        async with open_agent() as agent:
+            answer = await agent.ask("Please consult the oracle now", thread_id="outer")
+    finally:
+        toolbox.remove("consult_the_oracle")
+    assert [(call["name"], call["status"]) for call in answer.tool_calls] == [("consult_the_oracle", "success")]
+
+
+def test_without_any_the_way_to_open_them_is_told() -> None:
+    with pytest.raises(ConfigurationError, match="open_agent"):
+        get_resources()
