@@ -296,7 +296,5 @@ def _said(error: Exception) -> str:
 async def _studio() -> Check:
     if find_spec("langgraph_cli") is None or find_spec("langgraph_api") is None:
         return Check("Studio", "missing", "the LangGraph server is not installed", "make setup installs it.")
-    version = metadata.version("langgraph-cli")
-    if not _is_here("langgraph.json"):
-        return Check("Studio", "ok", f"langgraph-cli {version}; make dev in the project's folder serves the graph")
-    return Check("Studio", "ok", f"langgraph-cli {version}; make dev serves the graph")
+    where = "" if _is_here("langgraph.json") else " in the project's folder"
+    return Check("Studio", "ok", f"langgraph-cli {metadata.version('langgraph-cli')}; make dev{where} serves the graph")

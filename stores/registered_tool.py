@@ -15,7 +15,8 @@ from pydantic import SecretStr
 from graph.errors import ToolError
 from graph.settings import Settings
 from stores.contained import runnable
-from stores.tool_schema import description_of, fingerprint, make_tool, openai_schema
+from stores.text import clean
+from stores.tool_schema import check_name, description_of, fingerprint, make_tool, openai_schema
 from stores.tool_text import ToolText, index_version
 
 Source = Callable[..., Any] | BaseTool
@@ -72,6 +73,28 @@ class RegisteredTool:
     timeout: float | None = None
     augment: bool = False
     requires: str | None = None
+
+    @classmethod
+    def of(cls, source: Source, options: ToolOptions) -> "RegisteredTool":
+        """Make it of what was registered.
+
+        Raises:
+            ToolError: The name is not one that providers take, or an option is not one, or no such setting exists.
+        """
+        name = check_name(source.name if isinstance(source, BaseTool) else getattr(source, "__name__", repr(source)))
+        check_options(name, source, options)
+        return cls(
+            name,
+            source,
+            group=clean(options.get("group", "")),
+            tags=_texts(options.get("tags", ())),
+            examples=_texts(options.get("examples", ())),
+            pinned=options.get("pinned", False),
+            side_effect=options.get("side_effect", True),
+            timeout=options.get("timeout"),
+            augment=options.get("augment", False),
+            requires=options.get("requires"),
+        )
 
     @cached_property
     def tool(self) -> BaseTool:
@@ -133,6 +156,10 @@ class ToolHit:
     score: float
     """Fused, 0 to 1, comparable within one list."""
     group: str
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(clean, [given] if isinstance(given, str) else given))
 
 
 def check_options(name: str, source: Source, options: ToolOptions) -> None:

@@ -15,19 +15,15 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from langchain_core.tools import BaseTool
-
 from graph.embeddings import Embedder, light_embedder
 from graph.errors import EmbeddingError, ToolError
 from graph.settings import Settings, get_settings
 from stores import tool_catalogue
 from stores.database import Database
-from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, check_options, check_same
-from stores.text import clean
+from stores.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, check_same
 from stores.tool_augment import augmented
 from stores.tool_catalogue import Changes, Progress
 from stores.tool_index import IndexedTool, Request, ToolIndex, request
-from stores.tool_schema import check_name
 from stores.units import Query
 
 if TYPE_CHECKING:
@@ -84,26 +80,13 @@ class Toolbox:
         return register if source is None else register(source)
 
     def _add(self, source: Source, options: ToolOptions) -> None:
-        name = check_name(source.name if isinstance(source, BaseTool) else getattr(source, "__name__", repr(source)))
-        check_options(name, source, options)
-        tool = RegisteredTool(
-            name,
-            source,
-            group=clean(options.get("group", "")),
-            tags=_texts(options.get("tags", ())),
-            examples=_texts(options.get("examples", ())),
-            pinned=options.get("pinned", False),
-            side_effect=options.get("side_effect", True),
-            timeout=options.get("timeout"),
-            augment=options.get("augment", False),
-            requires=options.get("requires"),
-        )
-        if name in self._tools:
-            check_same(name, self._tools[name].source, source)
-        self._tools[name] = tool
-        self._forget(name)
+        tool = RegisteredTool.of(source, options)
+        if tool.name in self._tools:
+            check_same(tool.name, self._tools[tool.name].source, source)
+        self._tools[tool.name] = tool
+        self._forget(tool.name)
         if tool.requires:
-            self._demanding.add(name)
+            self._demanding.add(tool.name)
         if tool.group:
             self.groups.setdefault(tool.group, "")
 
@@ -298,10 +281,6 @@ class Toolbox:
             ),
             failed={name: self.notices.get(name, "") for name in self._failed},
         )
-
-
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(clean, [given] if isinstance(given, str) else given))
 
 
 toolbox = Toolbox()
