@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _ARGUMENT, _ARGUMENTS = 40, 100
 """Characters of one shown argument, and of all of them."""
+_RESULT = 200
+"""Characters of a result in its one line."""
 _BAR = 24
 _NEARLY_FULL, _FULL = 50, 80
 """Percent of the window at which the gauge turns yellow and red."""
@@ -54,10 +56,10 @@ class TurnView:
                 self._wait()
             case notebook.ToolEnded(_, status, text):
                 good = status == "success"
-                self._tell(Text(f"  {'✓' if good else '✗'} {_first_line(text)}", "dim" if good else "red"))
+                self._tell(Text(f"  {'✓' if good else '✗'} {_one_line(text)}", "dim" if good else "red"))
                 self._wait()
             case notebook.WindowCompacted(what):
-                self._tell(Text(f"↯ window compacted: {_first_line(what)}", "magenta"))
+                self._tell(Text(f"↯ window compacted: {_one_line(what)}", "magenta"))
                 self._wait()
             case notebook.Answer():
                 self._stop_waiting()
@@ -118,8 +120,8 @@ def gauge(use: Mapping[str, Any]) -> Text:
     return Text.assemble(("window ", "dim"), ("█" * filled, colour), ("░" * (_BAR - filled), "dim"), (fill, "dim"))
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in plain(text).splitlines() if line.strip()), "(nothing)")
+def _one_line(text: str) -> str:
+    return _shorten(" ".join(plain(text[: 2 * _RESULT]).split()), _RESULT) or "(nothing)"
 
 
 def _shorten(text: str, most: int) -> str:

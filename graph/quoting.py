@@ -213,7 +213,7 @@ def _record(record: object) -> str:
     title = next((told.pop(name) for name in ("title", "name") if name in told), "")
     parts = [title] if title else []
     for name, value in told.items():
-        says_again = any(other != name and len(v) > 3 and v in value for other, v in told.items())  # noqa: PLR2004
+        says_again = " " not in value and any(other != name and len(v) > 3 and v in value for other, v in told.items())  # noqa: PLR2004
         if value and not says_again:
             parts.append(f"{name}: {shortened(next(iter(sentences(value)), value), 200)}")
     return " · ".join(parts)

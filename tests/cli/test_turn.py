@@ -43,7 +43,7 @@ def test_what_was_said_before_a_tool_call_stays_on_lines_of_its_own() -> None:
         _answer("Whales."),
     )
     assert said == "Let me look.\nWhales.\n"
-    assert notes == '⚙ search(query="whales", k=5)\n  ✓ three found\n'
+    assert notes == '⚙ search(query="whales", k=5)\n  ✓ three found more\n'
 
 
 def test_failed_tools_compactions_and_odd_stops_are_told() -> None:

@@ -132,6 +132,10 @@ def test_references_and_headings_are_no_part_of_an_overview() -> None:
     ("result", "shown"),
     [
         ('{"results": [{"title": "T", "url": "u://x", "score": 0.5}]}', "1. T · url: u://x · score: 0.5"),
+        (
+            '[{"name": "forget", "description": "Forget a memory.", "group": "memory"}]',
+            "1. forget · description: Forget a memory. · group: memory",
+        ),
         ('["one", "two"]', "1. one\n2. two"),
         ('{"ok": true}', "1. ok: True"),
         ("2026-11-30 10:00:00 (UTC)", "> 2026-11-30 10:00:00 (UTC)"),
