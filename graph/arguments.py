@@ -220,7 +220,7 @@ def _choose(pools: list[list[_Candidate]], request: Request, prompt: Prompt, sur
     best = max((c for pool in pools for c in pool), key=lambda c: _overlap(wanted, c.context))
     if wanted and _overlap(wanted, best.context) >= (sure or 1 / len(wanted)):
         return best.value
-    if wanted and (request.is_named or sure):
+    if wanted and (request.is_named or request.has_topic or sure):
         return None  # something else is meant than what was spoken of
     if (place := request.ordinal) is not None:
         listed = next((pool for pool in pools if len(pool) > max(1, place)), [])

@@ -115,6 +115,14 @@ class Request:
         return bool(self.quoted) or len(telling) > begins
 
     @cached_property
+    def has_topic(self) -> bool:
+        """Whether the object is told apart from its kind by its topic: *the paper on transformers*."""
+        topics = (i for i, word in enumerate(self.words) if word.low in TOPIC and not self._is_place(i + 1))
+        return any(
+            word.low not in FUNCTION and not self._explains(word) for i in topics for word in self.words[i + 1 :]
+        )
+
+    @cached_property
     def numbers(self) -> dict[int, float]:
         """Numbers, in figures or written out, by the place of their (last) word."""
         found = {i: float(NUMBERS[word.low]) for i, word in enumerate(self.words) if word.low in NUMBERS}

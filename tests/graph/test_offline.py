@@ -143,6 +143,17 @@ async def test_a_paper_not_spoken_of_is_found_first_and_then_saved(desk: Desk) -
     assert PAPERS["2305.16291v2"] in reply.text
 
 
+@pytest.mark.parametrize("question", ["Save the paper on transformers", "Salva il paper sui trasformatori"])
+async def test_another_topic_is_not_the_paper_spoken_of(desk: Desk, question: str) -> None:
+    await desk.ask("Can you get me the paper MemGPT")
+    assert (_SAVE, {"arxiv_id": "2310.08560v2"}) not in (await desk.ask(question)).asked[:1]
+
+
+async def test_signs_alone_ask_for_nothing(desk: Desk) -> None:
+    await desk.ask("Can you get me the paper MemGPT")
+    assert (await desk.ask("%%%%%")).asked == []
+
+
 async def test_what_cannot_be_filled_in_is_asked_for(desk: Desk) -> None:
     reply = await desk.ask("Can you save the content of the paper")
     assert reply.calls == []
