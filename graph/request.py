@@ -117,10 +117,9 @@ class Request:
     @cached_property
     def has_topic(self) -> bool:
         """Whether the object is told apart from its kind by its topic: *the paper on transformers*."""
-        topics = (i for i, word in enumerate(self.words) if word.low in TOPIC and not self._is_place(i + 1))
-        return any(
-            word.low not in FUNCTION and not self._explains(word) for i in topics for word in self.words[i + 1 :]
-        )
+        after = iter(self.words)
+        next((word for i, word in enumerate(after) if word.low in TOPIC and not self._is_place(i + 1)), None)
+        return any(word.low not in FUNCTION and not self._explains(word) for word in after)
 
     @cached_property
     def numbers(self) -> dict[int, float]:

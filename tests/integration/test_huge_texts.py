@@ -24,7 +24,23 @@ from stores.tool_text import requests_of
 
 _PARTS = [
     *("\n", " ", " \n", ".", "?", "…", "(", '"', "```", "> a\n", "A", "Aa ", "A. ", "A-", "A&", "a.", "a@", "a@a."),
-    *("1.", "_a", "记忆", "Aa (", "Aa aka ", "and then ", "since ", "http://a/", "“", "«", "'", "ne ", "# ", "id="),
+    *(
+        "1.",
+        "_a",
+        "记忆",
+        "Aa (",
+        "Aa aka ",
+        "and then ",
+        "since ",
+        "http://a/",
+        "“",
+        "«",
+        "'",
+        "ne ",
+        "on ",
+        "# ",
+        "id=",
+    ),
 ]
 _READERS: dict[str, Callable[[str], object]] = {
     "entities": entities_in,
@@ -35,7 +51,12 @@ _READERS: dict[str, Callable[[str], object]] = {
     "requests": requests_of,
     "terms": terms,
     "window": lambda text: Window(text).render(),
-    "request": lambda text: (Request(text).object, Request(text).is_named, Request(text).asks_something),
+    "request": lambda text: (
+        Request(text).object,
+        Request(text).is_named,
+        Request(text).has_topic,
+        Request(text).numbers,
+    ),
     "prompt": lambda text: read_prompt([HumanMessage(Window(text).with_passages("Entity", (_told(text),)).render())]),
     "markdown": lambda text: read_markdown(f"---\ntitle: {text} x\n---\n# a{text}b\nword".encode(), "a.md"),
     "about": claims.about,
