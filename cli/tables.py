@@ -43,7 +43,8 @@ def write_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     for number, row in enumerate(zip(*((head, *column) for head, column in columns), strict=True)):
         parts = list(zip(row, whole, widths, strict=True))
         line = "".join(set_cell_size(cell, width) for cell, fixed, width in parts if fixed).rstrip()
-        console.print(Text(line, style="" if number else "bold"), soft_wrap=True)
+        if line:
+            console.print(Text(line, style="" if number else "bold"), soft_wrap=True)
         for cell, fixed, _ in parts:
             if cell and not fixed:
                 console.print(Padding(Text(cell, style="" if number else "bold"), (0, 0, 0, 4)))

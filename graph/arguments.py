@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +29,8 @@ _REFERENCES = {
 _BY_USER = (_REFERENCES["email"], _REFERENCES["date"])
 """What only the user's own words may name: a document must not choose who gets a mail."""
 _ALSO = {"uri": "url", "link": "url", "mail": "email", "recipient": "email", "since": "date", "until": "date"}
-_ENDLESS = re.compile(r"\)[*+{]|[*+][^*+]*[*+][^*+]*[*+]|\{\d*,\}|\d{3,}\}")
-"""In a tool's own pattern: repeated groups and many repetitions, which take for ever on some text. Schemas come from
-anywhere."""
+_MOST_OPEN = 3
+"""Repetitions without an end in a tool's own pattern, at most: more may take for ever on some text."""
 _NEAR = 2
 """Words between a number and what it counts, at most."""
 _SURE = 0.75
@@ -83,12 +83,9 @@ def fill(tool: Mapping[str, Any], examples: Sequence[str], prompt: Prompt) -> Fi
 def is_reference(name: str, parameter: Mapping[str, Any]) -> re.Pattern[str] | None:
     """Return the pattern of what a parameter points with; None for free text."""
     if isinstance(given := parameter.get("pattern"), str):
-        if _ENDLESS.search(given):
-            return None
-        try:
-            return re.compile(given.strip("^$"))
-        except re.error:
-            return None
+        with suppress(re.error):
+            if not _is_endless(given):
+                return re.compile(given.strip("^$"))
     words = [str(parameter.get("format") or ""), *words_of_name(name)]
     kinds = [_ALSO.get(word, word).removesuffix("s") for word in words]
     if "id" in kinds:
@@ -97,6 +94,17 @@ def is_reference(name: str, parameter: Mapping[str, Any]) -> re.Pattern[str] | N
         named = (p for kind, p in _REFERENCES.items() if kind in kinds)
         return next(shown, next(named, _REFERENCES["id"]))
     return next((_REFERENCES[kind] for kind in kinds if kind in _REFERENCES), None)
+
+
+def _is_endless(pattern: str) -> bool:
+    """Tell whether a pattern may take for ever on some text; schemas come from anywhere."""
+    bare = re.sub(r"\\.|\[[^\]]*\]", "x", pattern)
+    still_open = len(re.findall(r"[*+]|\{\d*,\}", bare))
+    return (
+        still_open > _MOST_OPEN
+        or bool(re.search(r"\)(?:[*+]|\{\d*,\})|\d{3,}\}|[*+]\??x[*+]", bare))
+        or (still_open > 0 and ")" in bare and bool(re.search(r"\)\{", bare)))
+    )
 
 
 def _plain(parameter: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -220,7 +228,7 @@ def _choose(pools: list[list[_Candidate]], request: Request, prompt: Prompt, sur
     best = max((c for pool in pools for c in pool), key=lambda c: _overlap(wanted, c.context))
     if wanted and _overlap(wanted, best.context) >= (sure or 1 / len(wanted)):
         return best.value
-    if wanted and (request.is_named or request.has_topic or sure):
+    if wanted and (request.is_named or (request.has_topic and request.ordinal is None) or sure):
         return None  # something else is meant than what was spoken of
     if (place := request.ordinal) is not None:
         listed = next((pool for pool in pools if len(pool) > max(1, place)), [])
@@ -249,7 +257,8 @@ def _spread(
     elif free and (text := request.object or (request.text if request.is_question else "")):
         values[free[0]] = text
     missing = [n for n in required if n not in values and parameters[n].get("type") in {"integer", "number"}]
-    if len(missing) == len(request.numbers) == 1 and not any(isinstance(v, int | float) for v in values.values()):
+    missing = [n for n in missing if not parameters[n].get("enum")]
+    if len(missing) == len(request.numbers) == 1 and not any(type(v) in {int, float} for v in values.values()):
         values[missing[0]] = _within(parameters[missing[0]], *request.numbers.values())
     for name in required:
         if parameters[name].get("type") == "array" and isinstance(listed := values.get(name), str):

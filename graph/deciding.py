@@ -25,7 +25,15 @@ _MOST_STEPS = 4
 _SUMMARIES = "Summary"
 _STORES = "remember"
 """The shipped tool that stores what the user states."""
-_OWN = re.compile(r"(?:my|our|i miei|le mie|(?:il|la|i|le) mi[ao]|mi[ao]) |我的", re.IGNORECASE)
+_OWN = re.compile(
+    r"(?:my|(?:il|la|i|le) mi[aeo]i?|mi[ao]) [\w' -]{1,40}? (?:is|are|has|have|è|sono|ha|si chiama)\b|我的",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\S+ (?:\S+ )?(?:apolog|question|code|bad|problem|point|guess|turn|paper|error|idea|domanda|scus|codice)",
+    re.IGNORECASE,
+)
+"""What is one's own for a moment."""
 _RECALLS = "recall"
 """The shipped tool that finds it again."""
 
@@ -168,6 +176,7 @@ class Turn:
             quoted = [quoting.quote_message(seen) for seen in quoting.spoken(self._request, talk)]
             return "\n\n".join([notices["conversation"], *quoted]) if quoted else notices["nothing"]
         looked = self._kind == "answer" and {call["name"] for call in self._called} == {_RECALLS}
+        looked = looked and not any(result.status == "error" for result in self._prompt.results)
         if self._prompt.results and not looked:
             return await self._from_results(notices)
         if self._lacking:
@@ -218,4 +227,6 @@ def _summary_parameters(tool: Tool) -> list[str]:
 def _lasts(statement: str) -> bool:
     """Tell whether a statement is of a kind that lasts: what somebody likes, or what is their own."""
     claim = parse(statement)
-    return bool(_OWN.match(statement)) or any(clause.slot or clause.liking for clause in claim.clauses)
+    return bool(_OWN.match(statement) and not _PASSING.match(statement)) or any(
+        clause.slot or clause.liking for clause in claim.clauses
+    )

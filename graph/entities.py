@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stores.entity import Entity, name_key
-from stores.text import EMAIL
 
 MOST = 12
 """Entities of one turn."""
@@ -36,7 +35,7 @@ _ALIAS = re.compile(
 )
 _FORMS = [
     ("paper", re.compile(r"\b(?:arXiv:)?(\d{4}\.\d{4,5})(?:v\d+)?\b", re.IGNORECASE)),
-    ("contact", re.compile(rf"({EMAIL})\b")),
+    ("contact", re.compile(r"(?<![\w.+-])[.+-]*+(\w[\w.+-]*+@[\w-]+(?:\.[\w-]+)+)\b")),
     ("work", re.compile(r"[\"“«]([^\"“”«»\n]{3,80})[\"”»]")),
     (
         "organisation",

@@ -22,7 +22,8 @@ _WRAPPED = 45
 """Characters; a shorter line ends by its author's will, a longer one may be wrapped by a printer."""
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD},}}")
 _SPACE = re.compile(r"\s+")
-_CELL_ENDS = re.compile(r"[,;](?! )|\t")
+_CELL_ENDS = re.compile(r"[,;](?=\S)")
+_LEAST_COMMAS = 2  # in one line of a table; one may stand in any sentence
 
 
 def sentences(text: str) -> list[str]:
@@ -45,8 +46,8 @@ def rows(text: str) -> list[str]:
     found: list[str] = []
     head, cells = "", (0, 0)
     for line in map(str.strip, text.splitlines()):
-        count = (len(_CELL_ENDS.findall(line)), line.count("|"))
-        if not line or not any(count) or count != cells:
+        count = (len(_CELL_ENDS.findall(line)), line.count("|") + line.count("\t"))
+        if not (count[1] or count[0] >= _LEAST_COMMAS) or count != cells:
             head, cells = line, count
         elif any(map(str.isalnum, line)):
             found.append(f"{head} … {line}")

@@ -70,7 +70,7 @@ def _quotes(passages: Sequence[Seen]) -> list[Quote]:
             asks = seen.role == "user" and Request(sentence).asks_something
             if wordy and not asks and not _REFERENCE_LIST.search(sentence):
                 found.setdefault(sentence.strip('"'), Quote(shortened(sentence.strip('"'), 500), seen))
-        for row in rows(seen.text):
+        for row in rows(seen.text) if seen.role != "user" else ():
             found.setdefault(row, Quote(shortened(row, 500), seen))
     return list(found.values())
 

@@ -1,6 +1,8 @@
 """A request taken apart: its words, what it quotes, and the object that is left when the asking is taken away."""
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,8 +32,10 @@ _QUOTED = re.compile(
 )
 _TELLS = re.compile(r"^[A-Z]\w|\d|(?<=\w)[A-Z]")
 _CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
-_PERSONAL = _CLAUSE | {"me", "am", "mine", "mi", "nostra", "sono", "ho", "mon", "ma", "mein", "meine"}
-_NUMBER = re.compile(r"(?:(?<!\S)[-−])?(?<![\w.,])\d+(?:[.,]\d+)*(?!\w)")  # noqa: RUF001 - the sign of minus
+_PERSONAL = _CLAUSE | {"mine", "nostra", "mon", "mein", "meine"}
+_NO_TOPIC = FUNCTION | KINDS | QUESTIONS | ORDINALS.keys() | {"one", "page", "list", "above", "below"}
+_NUMBER = re.compile(r"(?:(?<!\S)[-−])?(?<![\w.,])\d++(?:[.,]\d++)*+(?=[^\W\d_]{0,3}\b)")  # noqa: RUF001 - the sign of minus
+_THOUSANDS = 3  # figures in a group
 _PLEASE = frozenset(["please", "thanks", "grazie"])
 _SPOKEN_TO = frozenset(["me", "us", "mi", "ci", "moi", "mir", "lo"])
 _INTENT_STEMS = frozenset(map(stem, INTENT))
@@ -40,18 +44,30 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FOREIGN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*(?: [A-Za-z0-9.:-]+)*")
 
 
-def _read_number(text: str) -> float:
-    """Read a number: of two signs the last one parts the fraction, and a lone comma before three digits parts nothing.
+def _read_number(text: str) -> float | None:
+    """Read a number with its signs for thousands and for the fraction; nothing if it is a date, an address or an id.
 
-    >>> _read_number("1,200.5"), _read_number("17,5"), _read_number("1,200")
-    (1200.5, 17.5, 1200.0)
+    >>> _read_number("1,200.5"), _read_number("17,5"), _read_number("1,200"), _read_number("1,2,3")
+    (1200.5, 17.5, 1200.0, None)
     """
     text = text.replace("−", "-")  # noqa: RUF001 - the sign of minus
-    sign = max(",.", key=text.rfind)
-    whole, _, fraction = text.rpartition(sign) if sign in text else (text, "", "")
-    if text.count(sign) > 1 or (sign == "," and "." not in text and len(fraction) == 3):  # noqa: PLR2004 - thousands
-        whole, fraction = whole + fraction, ""
-    return float(f"{whole.replace(',', '').replace('.', '')}.{fraction or 0}")
+    first, *groups = re.split(r"[.,]", text)
+    signs = re.findall(r"[.,]", text)
+    leads = 1 <= len(first.strip("-")) <= _THOUSANDS and first.strip("-")[0] != "0"
+    if len(signs) == 1 and (signs == ["."] or not (leads and len(groups[0]) == _THOUSANDS)):
+        fraction = groups.pop()
+        if signs == ["."] and len(first) == 4 and len(fraction) in {4, 5}:  # noqa: PLR2004 - the id of a paper
+            return None
+    elif len(set(signs)) > 1 and signs[-1] not in signs[:-1]:
+        fraction = groups.pop()
+    else:
+        fraction = "0"
+    if groups and not (
+        leads and all(len(group) == _THOUSANDS for group in groups) and len(set(signs[: len(groups)])) == 1
+    ):
+        return None
+    value = float(f"{first}{''.join(groups)}.{fraction}")
+    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -117,16 +133,18 @@ class Request:
     @cached_property
     def has_topic(self) -> bool:
         """Whether the object is told apart from its kind by its topic: *the paper on transformers*."""
-        after = iter(self.words)
-        next((word for i, word in enumerate(after) if word.low in TOPIC and not self._is_place(i + 1)), None)
-        return any(word.low not in FUNCTION and not self._explains(word) for word in after)
+        places = (i for i, word in enumerate(self.words) if word.low in TOPIC and not self._is_place(i + 1))
+        after = self.words[next(places, len(self.words)) + 1 :]
+        topic = next((word for word in after if word.low not in ARTICLES), None)
+        return topic is not None and topic.low not in _NO_TOPIC and not self._explains(topic)
 
     @cached_property
     def numbers(self) -> dict[int, float]:
         """Numbers, in figures or written out, by the place of their (last) word."""
         found = {i: float(NUMBERS[word.low]) for i, word in enumerate(self.words) if word.low in NUMBERS}
-        ends = {word.end: i for i, word in enumerate(self.words)}
-        return found | {ends[m.end()]: _read_number(m[0]) for m in _NUMBER.finditer(self.text) if m.end() in ends}
+        numbers = [(m.end(), value) for m in _NUMBER.finditer(self.text) if (value := _read_number(m[0])) is not None]
+        ends = [word.end for word in self.words]
+        return found | {bisect_left(ends, end): value for end, value in numbers}
 
     @cached_property
     def is_personal(self) -> bool:

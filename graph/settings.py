@@ -1,6 +1,7 @@
 """What a deployment sets, once a process: environment variables with the prefix `RICORDO_`, or a `.env` file."""
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -13,10 +14,16 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from graph.errors import ConfigurationError
 
 
+def _alias(name: str) -> str:
+    """Return a variable's own name, for the settings that have one without the prefix."""
+    return name.lower() if name.isupper() else ""
+
+
 def _address(url: str) -> str:
+    url = url.strip()
     try:
         parts = urlsplit(url)
-        fit = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        fit = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 and not re.search(r"\s", url)
     except ValueError:  # a port that is no number
         fit = False
     if not fit:
@@ -127,8 +134,9 @@ class Settings(BaseSettings):
         """Let an empty variable of the environment switch off what `.env` says: `OPENAI_API_KEY= ricordo ask`."""
 
         def unless_emptied() -> dict[str, Any]:
-            emptied = {name.lower().removeprefix("ricordo_") for name, value in os.environ.items() if not value}
-            return {name: value for name, value in dotenv_settings().items() if name.lower() not in emptied}
+            emptied = {name.lower() for name, value in os.environ.items() if not value}
+            told = dotenv_settings().items()
+            return {name: value for name, value in told if not emptied & {f"ricordo_{name}".lower(), _alias(name)}}
 
         source = cast("PydanticBaseSettingsSource", unless_emptied)  # anything that is called without arguments
         return init_settings, env_settings, source, file_secret_settings

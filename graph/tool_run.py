@@ -83,7 +83,7 @@ class ToolRun:
         except TimeoutError:
             if not clock.expired():
                 raise
-            within = f"{round(seconds, 1):g} seconds"
+            within = f"{seconds:,.1f}".removesuffix(".0") + " seconds"
             return "error", f"'{name}' was stopped after {within}. Try less at once, or another tool."
 
     async def _invoke(self, registered: RegisteredTool, call: ToolCall) -> tuple[str, str]:

@@ -81,7 +81,9 @@ async def read_document(
     except RicordoError:
         raise
     except Exception as error:  # the libraries raise of many kinds, and one file must not stop the others
-        raise DocumentError(f"{name} cannot be read as {kind}: {type(error).__name__}: {error}.") from error
+        raise DocumentError(
+            f"{name} cannot be read as {kind}: {type(error).__name__}: {str(error).rstrip('.')}."
+        ) from error
 
 
 async def _read(kind: str, data: bytes, name: str, encoding: str | None) -> Document:

@@ -26,6 +26,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_QUOTED_TITLE = re.compile(r"(['\"])((?:(?!\1).)+)\1")
 _FRONT_TITLE = re.compile(r"(?m)^title:(.+)$")
 
 
@@ -92,7 +93,7 @@ def read_markdown(data: bytes, name: str, declared: str | None = None) -> Docume
     titled = _FRONT_TITLE.search(front[1]) if front else None
     pages = tuple(_sections(text, len(front[0].splitlines()) if front else 0))
     first = next((page.section for page in pages if page.section), "")
-    title = _unquoted(titled[1].strip()) if titled else first.split(" > ")[0]
+    title = (titled and _unquoted(titled[1].strip())) or first.split(" > ")[0]
     return Document(title or title_of(name), "markdown", pages)
 
 
@@ -134,7 +135,8 @@ def _headings(lines: list[str], skip: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _unquoted(title: str) -> str:
-    return title[1:-1] if len(title) > 1 and title[0] == title[-1] and title[0] in "'\"" else title
+    """Take off the quotation marks around a title that has none within."""
+    return match[2] if (match := _QUOTED_TITLE.fullmatch(title)) else title
 
 
 def _unclosed(heading: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextvars import copy_context
 from threading import Thread
@@ -13,19 +13,22 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from graph.errors import ToolError
 
+_PLAIN = (StructuredTool, Tool)
+"""LangChain's tools that are made of a function."""
+
 
 def runnable(tool: BaseTool) -> BaseTool:
     """Return a LangChain tool as it is run: it ends its own call alone, a plain function on a thread of its own."""
-    if isinstance(tool, StructuredTool | Tool):
+    runs, arun = type(tool)._run, type(tool)._arun  # noqa: SLF001 - what a subclass is to define
+    if isinstance(tool, _PLAIN) and any(runs is kind._run and arun is kind._arun for kind in _PLAIN):  # noqa: SLF001
         if tool.coroutine:
             return tool.model_copy(update={"coroutine": contained_async(tool.coroutine)})
         if tool.func:
             function = contained(tool.func)
             return tool.model_copy(update={"func": function, "coroutine": on_own_thread(function)})
-        return tool
-    inherited = type(tool)._arun is BaseTool._arun  # noqa: SLF001 - what a subclass is to define
+    inherited = any(arun is kind._arun for kind in (BaseTool, *_PLAIN))  # noqa: SLF001 - as above
     # Of the tool itself and not of the copy, so that what it keeps is kept.
-    run = on_own_thread(contained(tool._run)) if inherited else contained_async(tool._arun)  # noqa: SLF001 - the same
+    run = on_own_thread(contained(tool._run)) if inherited else contained_async(tool._arun)  # noqa: SLF001 - as above
 
     @functools.wraps(run)
     async def _arun(_: BaseTool, *args: Any, **kwargs: Any) -> Any:
@@ -33,7 +36,12 @@ def runnable(tool: BaseTool) -> BaseTool:
             kwargs["run_manager"] = manager.get_sync()
         return await run(*args, **kwargs)
 
-    copy = tool.model_copy()
+    # `run` is bound, and `_arun` will be bound again: LangChain looks for the parameters behind the first one.
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    signature = inspect.Signature([first, *inspect.signature(run).parameters.values()])
+    vars(_arun)["__signature__"] = signature  # as `inspect` documents it
+    # Without a coroutine, LangChain's tools of functions do not come to `_arun`.
+    copy = tool.model_copy(update={"coroutine": run} if isinstance(tool, _PLAIN) else {})
     copy.__class__ = type(type(tool).__name__, (type(tool),), {"_arun": _arun, "__module__": type(tool).__module__})
     return copy
 
@@ -44,7 +52,8 @@ def contained(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            return list(result) if inspect.isgenerator(result) else result
         except CancelledError as ended:  # of a future of the tool's own: whoever waits would take it for the turn's end
             raise _ended(ended) from ended
         except Exception:
@@ -89,17 +98,21 @@ def on_own_thread(function: Callable[..., Any]) -> Callable[..., Coroutine[Any, 
         Thread(target=_settle, args=(future, work), name=f"tool {function.__name__}", daemon=True).start()
         result = await asyncio.wrap_future(future)
         if inspect.isasyncgen(result):
-            return [each async for each in result]
-        return await result if inspect.isawaitable(result) else result  # an async function behind a plain decorator
+            return await contained_async(lambda: _listed(result))()
+        if inspect.isawaitable(result):  # an async function behind a plain decorator
+            return await contained_async(lambda: result)()
+        return result
 
     return call
+
+
+async def _listed(items: AsyncIterable[Any]) -> list[Any]:
+    return [each async for each in items]
 
 
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
     try:
         result = work()
-        if inspect.isgenerator(result):
-            result = list(result)
     except StopIteration as error:  # no future can hold it
         future.set_exception(RuntimeError(f"The tool raised {error!r}."))
     except BaseException as error:  # noqa: BLE001 - it goes to whoever waits

@@ -259,7 +259,10 @@ class Toolbox:
         async for entries in augmented(usable, rows, stale, model, everything=everything, progress=progress):
             self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress if not written else None)
             written |= {entry.tool.name: bool(entry.augmented) for entry in entries}
-            self.searched_by |= {entry.tool.name: entry.augmented for entry in entries if entry.augmented}
+            for entry in entries:
+                self.searched_by.pop(entry.tool.name, None)
+                if entry.augmented:
+                    self.searched_by[entry.tool.name] = entry.augmented
         # What was paid for, or set aside by hand, outlives a start without the tool, as from another folder.
         by_hand = {name for name, row in rows.items() if row.augmented or not row.enabled}
         kept = by_hand | {name for name, row in rows.items() if row.indexed.group in self.kept_groups}
@@ -275,9 +278,7 @@ class Toolbox:
             unwritten=tuple(
                 tool.name
                 for tool in usable
-                if model is not None
-                and (tool.augment or everything)
-                and not (written.get(tool.name) or self.searched_by.get(tool.name))
+                if model is not None and (tool.augment or everything) and tool.name not in self.searched_by
             ),
             failed={name: self.notices.get(name, "") for name in self._failed},
         )

@@ -68,14 +68,18 @@ class Server(BaseModel):
         """How to speak to it; where the file is silent, an address that ends in `/sse` tells."""
         if self.command is not None:
             return "stdio"
-        return self.kind or ("sse" if urlsplit(self.url or "").path.rstrip("/").endswith("/sse") else "streamable_http")
+        path = re.split(r"[?#]", self.url or "")[0]
+        return self.kind or ("sse" if path.rstrip("/").endswith("/sse") else "streamable_http")
 
     @property
     def place(self) -> str:
         """The program or the host, without arguments, which may hold secrets."""
         if self.command is not None:
             return f"'{Path(self.command).name}'"
-        return (urlsplit(self.url or "").netloc.rpartition("@")[2] or "its address").lower()
+        try:
+            return (urlsplit(self.url or "").netloc.rpartition("@")[2] or "its address").lower()
+        except ValueError:  # brackets around a variable
+            return "its address"
 
     def expanded(self) -> "Server":
         """Return it with `${NAME}`, `${env:NAME}` and `${NAME:-otherwise}` replaced from the environment.

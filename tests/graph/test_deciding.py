@@ -95,3 +95,15 @@ async def test_a_row_of_a_table_is_quoted_with_its_head(desk: Desk, question: st
     answered = (await desk.ask(question)).text
     assert answer in answered
     assert "| City | Hotel limit per night |" in answered
+
+
+async def test_lines_of_prose_are_no_table(desk: Desk) -> None:
+    prose = "We sold 1,200 apples in May.\nThey paid 3,400 euros in June."
+    desk.memory["Knowledge Base"] = (chunk("sales.txt", prose),)
+    assert "…" not in (await desk.ask("How many apples did we sell?")).text
+
+
+async def test_what_is_said_in_passing_is_not_stored(embedder: Embedder) -> None:
+    desk = Desk(embedder, tools=[toolbox.schema(name) for name in _REMEMBERING])
+    asked = await desk.ask("My question is how transformers work.")
+    assert "remember" not in asked.names

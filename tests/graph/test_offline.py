@@ -149,6 +149,18 @@ async def test_another_topic_is_not_the_paper_spoken_of(desk: Desk, question: st
     assert (_SAVE, {"arxiv_id": "2310.08560v2"}) not in (await desk.ask(question)).asked[:1]
 
 
+@pytest.mark.parametrize(
+    ("question", "paper"),
+    [
+        ("Save the text on the second paper", "2310.08560v2"),
+        ("Save that one, it is about what we want", "2305.16291v2"),
+    ],
+)
+async def test_a_place_in_the_list_or_a_pronoun_is_no_topic(desk: Desk, question: str, paper: str) -> None:
+    await desk.ask("Find papers on agents")
+    assert (await desk.ask(question)).asked == [(_SAVE, {"arxiv_id": paper})]
+
+
 async def test_signs_alone_ask_for_nothing(desk: Desk) -> None:
     await desk.ask("Can you get me the paper MemGPT")
     assert (await desk.ask("%%%%%")).asked == []

@@ -25,7 +25,7 @@ def test_an_empty_variable_switches_off_what_the_file_says() -> None:
     Path(".env").write_text("OPENAI_API_KEY=sk-file\nRICORDO_MODEL=openai:x\nRICORDO_KEEP_TURNS=5\n")
     assert get_settings().chat_model == "openai:x"
     get_settings.cache_clear()
-    os.environ["OPENAI_API_KEY"] = os.environ["RICORDO_MODEL"] = ""
+    os.environ["OPENAI_API_KEY"] = os.environ["RICORDO_MODEL"] = os.environ["KEEP_TURNS"] = ""
     assert (get_settings().chat_model, get_settings().keep_turns) == ("offline", 5)
 
 
@@ -44,4 +44,11 @@ def test_the_servers_own_variables_are_not_taken_for_ours() -> None:
 def test_a_file_that_is_not_utf_8_is_named() -> None:
     Path(".env").write_bytes(b"\xff\xfe=bad\n")
     with pytest.raises(ConfigurationError, match=r"\.env is not in UTF-8"):
+        get_settings()
+
+
+@pytest.mark.parametrize("address", ["localhost:1/v1", "http://localhost:abc/v1", "ftp://x", "http://x y/", "http://"])
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    os.environ["OPENAI_BASE_URL"] = address
+    with pytest.raises(ConfigurationError, match=r"OPENAI_BASE_URL.*no address"):
         get_settings()

@@ -4,13 +4,15 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 from langchain_core.callbacks import CallbackManagerForToolRun
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from pydantic import BaseModel
 
 from graph.errors import ToolError
 from stores.contained import contained, on_own_thread, runnable
@@ -143,4 +145,65 @@ async def test_what_a_tool_returns_instead_of_a_value_is_awaited_and_gone_throug
 
     assert await on_own_thread(later)() == 1
     assert await on_own_thread(in_turn)() == [2]
-    assert await on_own_thread(lambda: (n for n in (3, 4)))() == [3, 4]
+    assert await on_own_thread(contained(lambda: (n for n in (3, 4))))() == [3, 4]
+
+
+def nothing(self: BaseTool) -> str:
+    """Take nothing."""
+    return self.name
+
+
+def by_name(_: BaseTool, *, text: str) -> str:
+    """Take a text by its name."""
+    return text
+
+
+def whatever(_: BaseTool, **given: str) -> str:
+    """Take whatever there is."""
+    return given["text"]
+
+
+def managed(_: BaseTool, run_manager: CallbackManagerForToolRun, text: str) -> str:
+    """Take the manager first."""
+    return f"{type(run_manager).__name__} {text}"
+
+
+@pytest.mark.parametrize(
+    ("run", "given", "made"),
+    [
+        (nothing, {}, "own"),
+        (by_name, {"text": "a"}, "a"),
+        (whatever, {"text": "a"}, "a"),
+        (managed, {"text": "a"}, "CallbackManagerForToolRun a"),
+    ],
+)
+async def test_a_tool_of_ones_own_class_takes_its_parameters_in_any_form(
+    run: Callable[..., str], given: dict[str, str], made: str
+) -> None:
+    class Text(BaseModel):
+        text: str = ""
+
+    kind = type("Own", (BaseTool,), {"_run": run, "__annotations__": {}, "__module__": __name__})
+    tool = kind(name="own", description="d", args_schema=Text if given else None)
+    assert await tool.ainvoke(given) == made
+    assert await runnable(tool).ainvoke(given) == made
+
+
+class OfAFunction(StructuredTool):
+    def _run(self, *_args: Any, **_more: Any) -> str:
+        sys.exit(7)
+
+
+def leaves_later() -> Iterator[int]:
+    yield 1
+    sys.exit(3)
+
+
+async def test_what_ends_the_program_after_the_call_ends_the_call() -> None:
+    own = OfAFunction(name="own", description="d", args_schema={"type": "object", "properties": {}})
+    with pytest.raises(ToolError, match="SystemExit"):
+        await runnable(own).ainvoke({})
+    with pytest.raises(ToolError, match="SystemExit"):
+        await on_own_thread(contained(leaves_later))()
+    with pytest.raises(ToolError, match="SystemExit"):
+        await on_own_thread(contained(lambda: leave("x")))()

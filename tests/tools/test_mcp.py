@@ -197,7 +197,7 @@ async def test_servers_that_are_down_cost_their_own_tools_and_say_why(
     monkeypatch.setenv("PLACE", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("DOOR", str(port))
     monkeypatch.setenv("ODD", "localhost")
-    down = ["nothing", "broken", "away", "unset", "place", "port", "odd", "word"]
+    down = ["nothing", "broken", "away", "unset", "place", "port", "odd", "word", "six"]
     async with opened(
         nothing={"command": "no-such-program", "args": ["--key", SECRET]},
         broken={**DESK, "args": [PROGRAM, "--broken"]},
@@ -207,6 +207,7 @@ async def test_servers_that_are_down_cost_their_own_tools_and_say_why(
         port={"url": "http://127.0.0.1:${DOOR}/mcp"},
         odd={"url": "${ODD}"},
         word={"url": "http://127.0.0.1:${ODD}/mcp"},
+        six={"url": "http://[${ODD}]:8000/mcp"},
         off={"command": "x", "disabled": True},
         desk=DESK,
     ) as states:
