@@ -14,6 +14,12 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from graph.errors import ConfigurationError
 
 
+def _variable(place: tuple[int | str, ...]) -> str:
+    """Return the variable that a fault of the validation is about."""
+    name = str(place[0]) if place else "settings"
+    return name if name.isupper() or not place else f"RICORDO_{name.upper()}"
+
+
 def _alias(name: str) -> str:
     """Return a variable's own name, for the settings that have one without the prefix."""
     return name.lower() if name.isupper() else ""
@@ -167,9 +173,7 @@ def get_settings() -> Settings:
             f"The file {Path('.env').resolve()} is not in UTF-8 (byte {error.start} cannot be read). Save it in UTF-8."
         ) from None
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'RICORDO_' + str(e['loc'][0]).upper() if e['loc'] else 'settings'}: {e['msg']}" for e in error.errors()
-        )
+        problems = "; ".join(f"{_variable(e['loc'])}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors())
         raise ConfigurationError(
             f"A setting cannot be used: {problems}. See .env.example for what is expected."
         ) from None
