@@ -18,7 +18,7 @@ from readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, Chunk, split
 from readers.pages import Document, Page
 from stores.database import EVERYONE, Database
 from stores.passages import Passage, stamp
-from stores.text import clean, make_id
+from stores.text import clean, clean_json, make_id
 from stores.vectors import Connection, Prepared, Query, Unit, VectorMemory
 
 Progress = Callable[[int, int], None]
@@ -97,7 +97,7 @@ class KnowledgeBase:
             InputError: The chunk size or the overlap is out of bounds.
             EmbeddingError: The embedding model cannot be loaded or reached.
         """
-        source, document, known = clean(source).strip(), _cleaned(document), _clean_json(dict(metadata or {}))
+        source, document, known = clean(source).strip(), _cleaned(document), clean_json(dict(metadata or {}))
         chunks = await asyncio.to_thread(split, document.pages, chunk_size, chunk_overlap)
         if not chunks:
             raise DocumentError(f"{source} holds no text: nothing was stored.")
@@ -292,13 +292,3 @@ def _shown(text: str) -> str:
 def _cleaned(document: Document) -> Document:
     pages = tuple(Page(clean(page.text), page.number, clean(page.section)) for page in document.pages)
     return Document(clean(document.title), document.kind, pages, document.page_count, document.notes)
-
-
-def _clean_json(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, Mapping):
-        return {clean(str(key)): _clean_json(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean_json(each) for each in value]
-    return value

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID, uuid5
 
 from graph.errors import NotFoundError
@@ -19,6 +21,17 @@ def clean(text: str) -> str:
     'ab'
     """
     return _LONE_SURROGATE.sub("\ufffd", text.replace("\x00", ""))
+
+
+def clean_json(value: Any) -> Any:
+    """Clean all texts of a JSON value, keys included."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): clean_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(each) for each in value]
+    return value
 
 
 def make_id(*parts: object) -> UUID:

@@ -1,4 +1,3 @@
-import asyncio
 import importlib
 import sys
 from collections.abc import Callable
@@ -7,16 +6,11 @@ from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
-from langgraph.graph import StateGraph
-from langgraph.prebuilt import ToolNode, ToolRuntime
 from pydantic import SecretStr
 
-from graph.context import Context
 from graph.errors import ToolError
 from graph.settings import Settings
-from graph.state import State
 from stores.toolbox import Toolbox
-from tests.support.harness import calls
 
 KEYLESS, KEYED = Settings(tavily_api_key=None), Settings(tavily_api_key=SecretStr("k"))
 
@@ -263,53 +257,7 @@ def made_of(count: int) -> list[BaseTool]:
     return [StructuredTool.from_function(lambda: "", name=f"tool_{i}", description=f"Do {i}.") for i in range(count)]
 
 
-async def run(box: Toolbox, *wanted: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Run calls as the graph does."""
-    builder = StateGraph(State, context_schema=Context)
-    builder.add_node("tools", ToolNode([each.tool for each in box], handle_tool_errors=True))
-    builder.set_entry_point("tools")
-    result = await builder.compile().ainvoke({"messages": [calls(*wanted)]}, context=Context(user_id="ada"))
-    return [message for message in result["messages"] if message.type == "tool"]
-
-
-async def test_tools_run_under_langgraphs_own_node(box: Toolbox) -> None:
-    @box.register_tool
-    async def whoami(greeting: str, *, runtime: ToolRuntime[Context, State]) -> str:
-        """Say who asks.
-
-        Args:
-            greeting: How to begin.
-            runtime: Who asks.
-        """
-        await asyncio.sleep(0)
-        return f"{greeting} {runtime.context.user_id}"
-
-    @box.register_tool
-    def fail() -> str:
-        """Fail."""
-        raise RuntimeError("out of paper")
-
-    assert list(box.schema("whoami")["function"]["parameters"]["properties"]) == ["greeting"]
-    replies = await run(
-        box,
-        ("whoami", {"greeting": "Hello"}),
-        ("list_directory", {"path": "/tmp"}),
-        ("send_mail", {"to": ["a"]}),
-        ("fail", {}),
-        ("gone", {}),
-    )
-    assert [reply.status for reply in replies] == ["success", "success", "error", "error", "error"]
-    assert [reply.content for reply in replies[:2]] == ["Hello ada", "/tmp"]
-    assert "valid string" in replies[2].content
-    assert "out of paper" in replies[3].content
-
-
-async def test_two_hundred_calls_at_once(box: Toolbox) -> None:
-    replies = await run(box, *(("list_directory", {"path": str(i)}) for i in range(200)))
-    assert [reply.content for reply in replies] == [str(i) for i in range(200)]
-
-
-async def test_registering_thousands_is_quick_and_leaves_the_order(box: Toolbox) -> None:
+async def test_many_tools_stand_in_the_order_of_their_registration_and_are_found(box: Toolbox) -> None:
     for each in made_of(300):
         box.register_tool(each)
     assert [each.name for each in box][3:6] == ["tool_0", "tool_1", "tool_2"]
