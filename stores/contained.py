@@ -3,9 +3,10 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError, Future
 from contextvars import copy_context
+from itertools import islice
 from threading import Thread
 from typing import Any
 
@@ -13,6 +14,8 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from graph.errors import ToolError
 
+_MOST_VALUES = 100_000
+"""Of a tool that is a generator: one without an end would fill the memory long after its call was given up."""
 _PLAIN = (StructuredTool, Tool)
 """LangChain's tools that are made of a function."""
 
@@ -53,7 +56,7 @@ def contained(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             result = function(*args, **kwargs)
-            return list(result) if inspect.isgenerator(result) else result
+            return _bounded(islice(result, _MOST_VALUES + 1)) if inspect.isgenerator(result) else result
         except CancelledError as ended:  # of a future of the tool's own: whoever waits would take it for the turn's end
             raise _ended(ended) from ended
         except Exception:
@@ -107,7 +110,20 @@ def on_own_thread(function: Callable[..., Any]) -> Callable[..., Coroutine[Any, 
 
 
 async def _listed(items: AsyncIterable[Any]) -> list[Any]:
-    return [each async for each in items]
+    found = []
+    async for each in items:
+        found.append(each)
+        if len(found) > _MOST_VALUES:
+            break
+    return _bounded(found)
+
+
+def _bounded(values: Iterable[Any]) -> list[Any]:
+    if len(found := list(values)) > _MOST_VALUES:
+        raise ToolError(
+            f"The tool yields more than {_MOST_VALUES:,} values, maybe without an end. Let it return fewer."
+        )
+    return found
 
 
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:

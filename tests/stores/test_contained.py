@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
+from itertools import count
 from typing import Any
 
 import pytest
@@ -207,3 +208,18 @@ async def test_what_ends_the_program_after_the_call_ends_the_call() -> None:
         await on_own_thread(contained(leaves_later))()
     with pytest.raises(ToolError, match="SystemExit"):
         await on_own_thread(contained(lambda: leave("x")))()
+
+
+def endless() -> Iterator[int]:
+    yield from count()
+
+
+async def endless_in_time() -> AsyncIterator[int]:
+    for number in count():
+        yield number
+
+
+@pytest.mark.parametrize("function", [endless, endless_in_time])
+async def test_a_generator_without_an_end_does_not_fill_the_memory(function: Callable[[], object]) -> None:
+    with pytest.raises(ToolError, match="more than 100,000 values"):
+        await on_own_thread(contained(function))()
