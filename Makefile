@@ -29,9 +29,10 @@ test: setup ## Run the tests
 check: setup ## Run all that CI runs: format, lint, types, wheel, tests, and a clean tree at the end
 	@sh scripts/check.sh
 
-lint: setup ## Check format and style
+lint: setup ## Check format, style, and that imports keep to the layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache --no-logo
 
 types: setup ## Check types, strictly
 	@$(BIN)/mypy

@@ -12,12 +12,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from cli.session import Session
-from cli.stores import open_memory
-from cli.talk import Talk
-from cli.turn import TurnView, gauge
-from graph.settings import get_settings
-from stores.ingest import ingest
+from ricordo.cli.parts.stores import open_memory
+from ricordo.cli.talk.lines import Talk
+from ricordo.cli.talk.session import Session
+from ricordo.cli.talk.turn import TurnView, gauge
+from ricordo.common.settings import get_settings
+from ricordo.stores.ingest import ingest
 
 ROOT = Path(__file__).parents[1]
 LINES = [

@@ -14,13 +14,13 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
-from graph.settings import get_settings
-from stores.database import Database
-from stores.embedded import EmbeddedPostgres
-from stores.migrate import migrate
+from ricordo.common.settings import get_settings
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.postgres.embedded import EmbeddedPostgres
+from ricordo.stores.postgres.migrate import migrate
 
 if TYPE_CHECKING:
-    from graph.embeddings import Embedder
+    from ricordo.models.embeddings import Embedder
     from tests.support.openai_server import OpenAIServer
 
 # Nothing is timed: a machine may be slow, and its other work may come first.
@@ -118,7 +118,7 @@ async def db(dsn: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 def embedder() -> "Embedder":
     """The local embedding model, loaded once."""
-    from graph.embeddings import open_embedder  # noqa: PLC0415 - slow to import, and few tests need it
+    from ricordo.models.embeddings import open_embedder  # noqa: PLC0415 - slow to import, and few tests need it
 
     return open_embedder("local")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.settings import get_settings
+from ricordo.common.settings import get_settings
 from tests.support.langgraph_server import ROOT
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import AliasChoices
 
-from graph.settings import Settings
+from ricordo.common.settings import Settings
 from tests.support.langgraph_server import ROOT
 
 _NAMES = {

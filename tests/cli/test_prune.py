@@ -1,8 +1,8 @@
 import json
 
-from stores.conversation import thread_key
-from stores.database import Database
-from stores.manager import MemoryManager
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
 from tests.cli.conftest import Run
 from tests.support.small_embedder import small_embedder
 

@@ -17,7 +17,7 @@ from tests.support.servers import wait_until
 
 OWN = '''
 from enum import Enum
-from stores.toolbox import toolbox
+from ricordo.stores.toolbox.box import toolbox
 
 class Size(Enum):
     SMALL = "small"

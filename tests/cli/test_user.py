@@ -4,8 +4,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from stores.database import Database
-from stores.manager import MemoryManager
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
 from tests.cli.conftest import Run
 from tests.support.small_embedder import small_embedder
 from tests.support.traces import traces

@@ -4,14 +4,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import tools
-from evals.compaction import benchmark_compaction
-from evals.lines import Chart, Series, draw
-from evals.long_thread import plot, run_long_thread, summary_of, write_csv
-from graph.resources import Resources
-from graph.settings import Settings
-from stores.database import Database
-from stores.manager import MemoryManager
+from ricordo import tools
+from ricordo.common.settings import Settings
+from ricordo.evals.compaction import benchmark_compaction
+from ricordo.evals.lines import Chart, Series, draw
+from ricordo.evals.long_thread import plot, run_long_thread, summary_of, write_csv
+from ricordo.graph.resources import Resources
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
 from tests.support.small_embedder import small_embedder
 
 

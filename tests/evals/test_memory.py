@@ -9,11 +9,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from evals import scratch
-from evals.memory import Turn, evaluate_memory, read_questions, read_turns
-from graph.embeddings import Embedder
-from graph.errors import InputError
-from stores.database import Database
+from ricordo.common.errors import InputError
+from ricordo.evals import scratch
+from ricordo.evals.memory import Turn, evaluate_memory, read_questions, read_turns
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
 
 TALKS = {
     "harbour": [

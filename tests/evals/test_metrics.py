@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import Latency, mean, ndcg, percent, perfect, recall
+from ricordo.evals.metrics import Latency, mean, ndcg, percent, perfect, recall
 
 RANKED = ["a", "b", "c", "d"]
 

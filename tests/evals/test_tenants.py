@@ -3,8 +3,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from evals.tenants import _sizes, benchmark_tenants
-from stores.database import Database
+from ricordo.evals.tenants import _sizes, benchmark_tenants
+from ricordo.stores.postgres.database import Database
 from tests.support.small_embedder import small_embedder
 
 
@@ -12,7 +12,7 @@ async def test_recall_is_measured_beside_others_and_nothing_is_left_behind(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = uuid4()
-    monkeypatch.setattr("evals.scratch.uuid4", lambda: name)
+    monkeypatch.setattr("ricordo.evals.scratch.uuid4", lambda: name)
     told: list[str] = []
     report = await benchmark_tenants(
         db, small_embedder(), memories=300, users=6, queries=20, progress=lambda what, *_: told.append(what)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from langchain_core.language_models import FakeListChatModel
 
-from evals.tools import Task, evaluate_tools, read_tasks, read_tools
-from graph.embeddings import Embedder
-from graph.errors import InputError, ModelError
-from graph.settings import Settings
-from stores.toolbox import Toolbox
+from ricordo.common.errors import InputError, ModelError
+from ricordo.common.settings import Settings
+from ricordo.evals.tools import Task, evaluate_tools, read_tasks, read_tools
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.toolbox.box import Toolbox
 
 TOOLS = [
     {"name": "send_mail", "description": "Send an e-mail.", "parameters": {"properties": {"to": {"type": "string"}}}},

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.asking import ask
-from graph.errors import ContextOverflowError, ModelError
-from graph.models import close_model, make_model
-from graph.settings import Settings
+from ricordo.common.errors import ContextOverflowError, ModelError
+from ricordo.common.settings import Settings
+from ricordo.graph.asking import ask
+from ricordo.models.chat import close_model, make_model
 from tests.support.openai_script import Reply, call, say
 from tests.support.openai_server import KEY, OpenAIServer
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from graph.context import Context, context_of, thread_of, user_of
+from ricordo.graph.context import Context, context_of, thread_of, user_of
 
 
 def runtime(context: object = None, identity: str | None = None, thread: str | None = "t") -> SimpleNamespace:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.entities import entities_in
+from ricordo.graph.entities import entities_in
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from graph.embeddings import Embedder
-from stores.database import Database
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
 from tests.support.harness import Harness, open_harness, says
 
 QUESTION = "Tell Ada Byron that the MemGPT crew, or Memory GPT crew, met in Skerry."
@@ -87,7 +87,7 @@ async def test_a_model_that_does_not_answer_in_time_is_not_waited_for(
         await asyncio.sleep(60)
         return []
 
-    monkeypatch.setattr("graph.entity_model._asked", never)
+    monkeypatch.setattr("ricordo.graph.entity_model._asked", never)
     resources = harness.resources
     resources.settings = resources.settings.model_copy(update={"summary_timeout_seconds": 0.2})
     await harness.ask("We met Prospero Quill.", says(ANSWER))

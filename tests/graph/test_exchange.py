@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call
 
-from graph.exchange import exchange_of, groups_of, repaired, sound_reply
+from ricordo.graph.exchange import exchange_of, groups_of, repaired, sound_reply
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=20)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.embeddings import Embedder
-from stores.database import Database
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
 from tests.support.harness import Harness, Reply, calls, open_harness, says
 from tests.support.remembering import contents
 

@@ -7,11 +7,11 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from graph.errors import ConfigurationError
-from graph.notebook import call_agent, open_agent
-from graph.resources import get_resources
-from graph.settings import Settings, get_settings
-from stores.toolbox import toolbox
+from ricordo.common.errors import ConfigurationError
+from ricordo.common.settings import Settings, get_settings
+from ricordo.graph.notebook import call_agent, open_agent
+from ricordo.graph.resources import get_resources
+from ricordo.stores.toolbox.box import toolbox
 
 
 def of(dsn: str) -> Settings:

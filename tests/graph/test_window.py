@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.window import INTROS, Segment, Window
-from stores.passages import Passage, render_all, stamp
+from ricordo.graph.window import INTROS, Segment, Window
+from ricordo.stores.passages import Passage, render_all, stamp
 
 ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from graph.settings import get_settings
+from ricordo.common.settings import get_settings
 from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer
 from tests.support.local_server import Faults

@@ -15,9 +15,9 @@ from langgraph_sdk.errors import (
     PermissionDeniedError,
 )
 
-from graph.errors import ThreadOwnerError
-from graph.notebook import open_agent
-from stores.conversation import thread_key
+from ricordo.common.errors import ThreadOwnerError
+from ricordo.graph.notebook import open_agent
+from ricordo.stores.conversation import thread_key
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue
 from tests.support.openai_script import say
 from tests.support.openai_server import OpenAIServer

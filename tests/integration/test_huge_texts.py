@@ -9,18 +9,18 @@ from collections.abc import Callable
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.entities import entities_in
-from graph.extract import sentences
-from graph.request import Request
-from graph.seen import read_prompt
-from graph.window import Window
-from readers.text import read_markdown
-from stores import claims
-from stores.firewall import assertions
-from stores.lexical import terms
-from stores.passages import Passage
-from stores.slots import slot_of
-from stores.tool_text import requests_of
+from ricordo.common.sentences import sentences
+from ricordo.common.words import terms
+from ricordo.graph.entities import entities_in
+from ricordo.graph.window import Window
+from ricordo.offline.request import Request
+from ricordo.offline.seen import read_prompt
+from ricordo.readers.text import read_markdown
+from ricordo.stores.passages import Passage
+from ricordo.stores.toolbox.text import requests_of
+from ricordo.stores.user_memory import claims
+from ricordo.stores.user_memory.firewall import assertions
+from ricordo.stores.user_memory.slots import slot_of
 
 _PARTS = [
     *("\n", " ", " \n", ".", "?", "…", "(", '"', "```", "> a\n", "A", "Aa ", "A. ", "A-", "A&", "a.", "a@", "a@a."),

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from graph.notebook import Agent, Token, open_agent
-from graph.settings import Settings
+from ricordo.common.settings import Settings
+from ricordo.graph.notebook import Agent, Token, open_agent
 from tests.support.openai_script import Call, Reply, broken_server, call, calls, rate_limited, say
 from tests.support.openai_server import KEY, OpenAIServer
 

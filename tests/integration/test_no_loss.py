@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from graph.notebook import open_agent
+from ricordo.graph.notebook import open_agent
 from tests.support import dying_agent
 from tests.support.langgraph_server import ROOT, bare_environment, until
 from tests.support.openai_script import ChatRequest, Reply, call, say

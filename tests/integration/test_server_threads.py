@@ -8,8 +8,8 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 
-from graph.notebook import Agent, open_agent
-from stores.conversation import thread_key
+from ricordo.graph.notebook import Agent, open_agent
+from ricordo.stores.conversation import thread_key
 from tests.support.langgraph_server import ask, dialogue
 from tests.support.openai_script import say
 from tests.support.openai_server import OpenAIServer

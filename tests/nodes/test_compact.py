@@ -11,12 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 from pydantic import create_model
 
-from graph import tokens
-from graph.errors import ConfigurationError
-from graph.extractive import StructuredSummary
-from graph.models import NO_STREAM
-from stores.conversation import thread_key
-from stores.toolbox import toolbox
+from ricordo.common.errors import ConfigurationError
+from ricordo.models import tokens
+from ricordo.models.chat import NO_STREAM
+from ricordo.offline.extractive import StructuredSummary
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, says
 from tests.support.talk import LINE, ids_in, read_all, talk
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from graph import tokens
-from graph.exchange import STEPS
-from graph.notebook import WindowCompacted
-from nodes.assemble_context import _asked, _leftovers
-from stores.conversation import thread_key
-from stores.toolbox import toolbox
+from ricordo.graph.exchange import STEPS
+from ricordo.graph.notebook import WindowCompacted
+from ricordo.models import tokens
+from ricordo.nodes.assemble_context import _asked, _leftovers
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, says
 from tests.support.talk import LINE, ids_in, read_all, talk
 from tests.support.threads import assert_pairs_are_whole

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from graph.embeddings import Embedder
-from stores.database import Database
-from stores.toolbox import toolbox
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, open_harness, says
 
 STEPS = {

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langgraph.types import Command, interrupt
 
-from graph.notebook import Answer
-from stores.toolbox import toolbox
+from ricordo.graph.notebook import Answer
+from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, says
 
 CLOCK = ("get_current_time", {"detailed": False})
@@ -42,7 +42,7 @@ async def test_the_deadline_ends_a_silent_model(harness: Harness, monkeypatch: p
         await asyncio.sleep(60)
         return says("Too late.")
 
-    monkeypatch.setattr("nodes.llm.ask", never)
+    monkeypatch.setattr("ricordo.nodes.llm.ask", never)
     answer = await harness.ask("Think.", deadline_seconds=0.3)
     assert answer.stop_reason == "deadline"
     assert "Too late." not in answer.answer
@@ -187,7 +187,7 @@ async def test_a_call_that_a_dead_process_began_is_not_run_again(harness: Harnes
 
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("stores.manager.MemoryManager.begin_tool_call", begun)
+            patch.setattr("ricordo.stores.manager.MemoryManager.begin_tool_call", begun)
             answer = await harness.ask("Send it.", calls(("send_letter", {})), says("Not sure."))
     finally:
         toolbox.remove("send_letter")

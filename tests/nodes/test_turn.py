@@ -6,9 +6,9 @@ import re
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from graph.errors import InputError, ThreadOwnerError
-from graph.notebook import Answer, Token, ToolEnded, ToolStarted, WindowFilled
-from stores.toolbox import toolbox
+from ricordo.common.errors import InputError, ThreadOwnerError
+from ricordo.graph.notebook import Answer, Token, ToolEnded, ToolStarted, WindowFilled
+from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, says
 
 
@@ -66,7 +66,7 @@ async def test_what_was_spoken_of_becomes_an_entity(harness: Harness) -> None:
 async def test_a_turn_leaves_only_the_dialogue_in_the_state(harness: Harness) -> None:
     await harness.ask("Time?", calls(("get_current_time", {"detailed": False})), says("Late."))
     await harness.ask("And now?", says("Later."))
-    from stores.conversation import thread_key  # noqa: PLC0415 - names the checkpoint
+    from ricordo.stores.conversation import thread_key  # noqa: PLC0415 - names the checkpoint
 
     config = {"configurable": {"thread_id": str(thread_key("default", "t"))}}
     state = await harness.agent._graph.aget_state(config)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ async def test_a_turn_leaves_only_the_dialogue_in_the_state(harness: Harness) ->
 
 
 async def test_of_a_very_long_question_the_state_keeps_the_beginning_and_memory_all(harness: Harness) -> None:
-    from stores.conversation import thread_key  # noqa: PLC0415 - names the checkpoint
+    from ricordo.stores.conversation import thread_key  # noqa: PLC0415 - names the checkpoint
 
     question = "Read this. " + "Whales sing at night. " * 2_000
     await harness.ask(question, says("Read."))

@@ -3,9 +3,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from graph.errors import InputError, NotFoundError, ServiceError
-from graph.settings import Settings
-from readers.arxiv import ArxivId, fetch_metadata, fetch_pdf, parse_id, search
+from ricordo.common.errors import InputError, NotFoundError, ServiceError
+from ricordo.common.settings import Settings
+from ricordo.readers.arxiv import ArxivId, fetch_metadata, fetch_pdf, parse_id, search
 from tests.support.arxiv_server import ArxivServer
 from tests.support.local_server import Reply
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.errors import InputError
-from readers.chunks import split
-from readers.pages import Page
+from ricordo.common.errors import InputError
+from ricordo.readers.chunks import split
+from ricordo.readers.pages import Page
 
 
 @settings(max_examples=60)

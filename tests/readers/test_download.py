@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from graph.errors import ServiceError
-from readers.download import download
+from ricordo.common.errors import ServiceError
+from ricordo.readers.download import download
 from tests.support.local_server import Reply
 from tests.support.page_server import PageServer
 

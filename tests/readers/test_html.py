@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.errors import DocumentError
-from readers.html import read_html
-from readers.kinds import read_document
+from ricordo.common.errors import DocumentError
+from ricordo.readers.html import read_html
+from ricordo.readers.kinds import read_document
 
 PAGE = """\
 <!DOCTYPE html><html><head><title>Tides &amp; lamps</title><style>p { color: red }</style>
@@ -74,6 +74,6 @@ async def test_whatever_a_library_raises_is_that_files_error(monkeypatch: pytest
     def breaks(*_: object) -> None:
         raise RuntimeError("out of angle brackets")
 
-    monkeypatch.setattr("readers.kinds.read_html", breaks)
+    monkeypatch.setattr("ricordo.readers.kinds.read_html", breaks)
     with pytest.raises(DocumentError, match=r"a\.html cannot be read as html: RuntimeError: out of angle brackets"):
         await read_document(b"<p>well</p>", "a.html")

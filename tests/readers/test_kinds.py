@@ -1,7 +1,7 @@
 import pytest
 
-from graph.errors import DocumentError
-from readers.kinds import format_of, read_document
+from ricordo.common.errors import DocumentError
+from ricordo.readers.kinds import format_of, read_document
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ import threading
 
 import pytest
 
-from graph.errors import DocumentError
-from readers.kinds import read_document
-from readers.pdf import _paragraph, read_pdf
+from ricordo.common.errors import DocumentError
+from ricordo.readers.kinds import read_document
+from ricordo.readers.pdf import _paragraph, read_pdf
 from tests.support.pdfs import BAD, damaged_pdf, scanned_pdf, text_pdf
 
 NAMED = {
@@ -86,7 +86,7 @@ async def test_a_cancelled_reading_stops_its_thread(monkeypatch: pytest.MonkeyPa
         stop.wait()
         stopped.set()
 
-    monkeypatch.setattr("readers.kinds.read_pdf", reading)
+    monkeypatch.setattr("ricordo.readers.kinds.read_pdf", reading)
     task = asyncio.create_task(read_document(text_pdf(["page"]), "one.pdf"))
     await asyncio.to_thread(begun.wait)
     task.cancel()

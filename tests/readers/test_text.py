@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.errors import DocumentError
-from readers.text import decode, read_markdown, read_text
+from ricordo.common.errors import DocumentError
+from ricordo.readers.text import decode, read_markdown, read_text
 
 ITALIAN = "La città più alta è già là: perché no? Così è, e non c'è più nulla da fare né da dire. "
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graph.embeddings import Embedder
+from ricordo.models.embeddings import Embedder
 from tests.support.servers import cleared, data_of, running, server_of, wait_until
 from tests.support.toolboxes import Counting
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stores.database import Database
-from stores.entity import Entity, name_key
-from stores.manager import MemoryManager
-from stores.text import make_id
-from stores.turn import Turn
-from stores.vectors import ensure_space
+from ricordo.common.text import make_id
+from ricordo.stores.entity import Entity, name_key
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import ensure_space
+from ricordo.stores.turn import Turn
 from tests.support.small_embedder import small_embedder
 
 

@@ -8,13 +8,13 @@ from textwrap import dedent
 
 import pytest
 
-from graph.embeddings import Embedder
-from graph.errors import InputError
-from graph.settings import Settings
-from stores.database import Database
-from stores.ingest import Outcome, ingest
-from stores.knowledge_base import KnowledgeBase
-from stores.vectors import VectorMemory, make_query
+from ricordo.common.errors import InputError
+from ricordo.common.settings import Settings
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.ingest import Outcome, ingest
+from ricordo.stores.knowledge_base import KnowledgeBase
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import VectorMemory, make_query
 from tests.support.arxiv_server import ArxivServer
 from tests.support.local_server import Reply
 from tests.support.page_server import PageServer
@@ -256,12 +256,12 @@ async def test_progress_names_the_document(knowledge_base: KnowledgeBase, settin
 
 SLOW = dedent("""
     import asyncio, sys, time
-    from graph.embeddings import open_embedder
-    from graph.settings import Settings
-    from stores.database import Database
-    from stores.ingest import ingest
-    from stores.knowledge_base import KnowledgeBase
-    from stores.vectors import VectorMemory
+    from ricordo.models.embeddings import open_embedder
+    from ricordo.common.settings import Settings
+    from ricordo.stores.postgres.database import Database
+    from ricordo.stores.ingest import ingest
+    from ricordo.stores.knowledge_base import KnowledgeBase
+    from ricordo.stores.search.vectors import VectorMemory
 
     async def main():
         async with Database.open(sys.argv[1]) as db:

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from stores.database import EVERYONE, Database
-from stores.manager import MemoryManager
-from stores.memory_work import Said
-from stores.vectors import Query, ensure_space
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import EVERYONE, Database
+from ricordo.stores.search.vectors import Query, ensure_space
+from ricordo.stores.user_memory.work import Said
 from tests.support.crowd import EVERYONE_MARK, LOUD, Somebody, World
 from tests.support.crowd_sql import NAMES
 from tests.support.small_embedder import small_embedder

@@ -3,13 +3,13 @@ from uuid import uuid4
 
 import pytest
 
-from graph.embeddings import Embedder
-from graph.errors import DocumentError, EmbeddingError, NotFoundError
-from readers.pages import Document, Page
-from stores.database import Database
-from stores.knowledge_base import KnowledgeBase
-from stores.passages import Passage
-from stores.vectors import VectorMemory, make_query
+from ricordo.common.errors import DocumentError, EmbeddingError, NotFoundError
+from ricordo.models.embeddings import Embedder
+from ricordo.readers.pages import Document, Page
+from ricordo.stores.knowledge_base import KnowledgeBase
+from ricordo.stores.passages import Passage
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import VectorMemory, make_query
 
 LIGHTHOUSE = Document(
     "Lighthouses",

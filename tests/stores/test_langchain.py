@@ -1,8 +1,8 @@
-from graph.embeddings import Embedder
-from stores.database import Database
-from stores.langchain import vector_store
-from stores.manager import MemoryManager
-from stores.vectors import ensure_space
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.langchain import vector_store
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import ensure_space
 
 
 async def test_a_langchain_retriever_finds_ones_own_documents_alone(db: Database, embedder: Embedder) -> None:

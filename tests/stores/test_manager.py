@@ -2,15 +2,15 @@ from uuid import uuid4
 
 import pytest
 
-from graph.embeddings import Embedder
-from graph.errors import InputError, NotFoundError, ThreadOwnerError
-from stores.database import Database
-from stores.entity import Entity
-from stores.manager import MemoryManager
-from stores.text import make_id
-from stores.tool_log import LoggedCall
-from stores.turn import Turn
-from stores.vectors import ensure_space
+from ricordo.common.errors import InputError, NotFoundError, ThreadOwnerError
+from ricordo.common.text import make_id
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.entity import Entity
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import ensure_space
+from ricordo.stores.tool_log import LoggedCall
+from ricordo.stores.turn import Turn
 
 T = make_id("thread", "anna", "t")
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph import tokens
-from graph.errors import NotFoundError
-from stores.pages import Part, fit, head_and_tail, one_of, paginate, slices
-from stores.passages import Passage
+from ricordo.common.errors import NotFoundError
+from ricordo.models import tokens
+from ricordo.stores.pages import Part, fit, head_and_tail, one_of, paginate, slices
+from ricordo.stores.passages import Passage
 from tests.support.threads import said
 
 TEXTS = st.one_of(st.text(max_size=300), said(1, 40, 400, 3_000).map(lambda one: one.text))

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from graph.checkpoints import open_checkpointer
-from graph.compaction import cover
-from graph.context import Context
-from graph.errors import NotFoundError
-from graph.limits import limits_of
-from graph.settings import Settings
-from graph.thread_lock import ThreadLocks
-from graph.upkeep import prune_if_due
-from stores.conversation import thread_key
-from stores.database import Database
-from stores.memory_work import Said
-from stores.retention import Keep, Pruned, keep_of, prune
+from ricordo.common.errors import NotFoundError
+from ricordo.common.settings import Settings
+from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.graph.compaction.history import cover
+from ricordo.graph.context import Context
+from ricordo.graph.limits import limits_of
+from ricordo.graph.upkeep import prune_if_due
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.retention import Keep, Pruned, keep_of, prune
+from ricordo.stores.thread_lock import ThreadLocks
+from ricordo.stores.user_memory.work import Said
 from tests.support.harness import Harness, calls, open_harness, says
 from tests.support.small_embedder import small_embedder
 from tests.support.talk import read_all, talk

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from graph.embeddings import Embedder
-from graph.errors import InputError, NotFoundError
-from stores.connection import Connection
-from stores.database import EVERYONE, Database
-from stores.manager import MemoryManager
-from stores.sharing import add_share, change_team, revoke_share, shares_of, team_members
-from stores.text import make_id
-from stores.vectors import Query, Unit, VectorMemory, ensure_space, make_query
+from ricordo.common.errors import InputError, NotFoundError
+from ricordo.common.text import make_id
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.connection import Connection
+from ricordo.stores.postgres.database import EVERYONE, Database
+from ricordo.stores.search.vectors import Query, Unit, VectorMemory, ensure_space, make_query
+from ricordo.stores.sharing import add_share, change_team, revoke_share, shares_of, team_members
 
 BOATS = "The boat Fulmar lies at berth twelve."
 TEA = "The tea is kept in the blue tin."

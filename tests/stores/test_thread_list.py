@@ -2,9 +2,9 @@
 
 from uuid import UUID, uuid4
 
-from stores.conversation import claim_thread
-from stores.database import Database
-from stores.thread_list import begun
+from ricordo.stores.conversation import claim_thread
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.thread_list import begun
 
 
 async def add(db: Database, user: str, name: str, *, with_state: bool = True) -> UUID:

@@ -11,20 +11,20 @@ import psycopg
 import pytest
 from langchain_core.runnables import RunnableConfig
 
-from graph.checkpoints import open_checkpointer
-from graph.embeddings import Embedder
-from graph.errors import InputError, ThreadBusyError
-from graph.thread_lock import ThreadLocks
-from stores.conversation import thread_key
-from stores.database import EVERYONE, Database
-from stores.manager import MemoryManager
-from stores.migrate import migrate
-from stores.sharing import add_share, change_team
-from stores.text import make_id
-from stores.tool_log import LoggedCall
-from stores.toolbox import toolbox
-from stores.users import delete_user, list_users
-from stores.vectors import Prepared, Unit, VectorMemory, ensure_space
+from ricordo.common.errors import InputError, ThreadBusyError
+from ricordo.common.text import make_id
+from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import EVERYONE, Database
+from ricordo.stores.postgres.migrate import migrate
+from ricordo.stores.search.vectors import Prepared, Unit, VectorMemory, ensure_space
+from ricordo.stores.sharing import add_share, change_team
+from ricordo.stores.thread_lock import ThreadLocks
+from ricordo.stores.tool_log import LoggedCall
+from ricordo.stores.toolbox.box import toolbox
+from ricordo.stores.users import delete_user, list_users
 from tests.support.harness import Harness, calls, open_harness, says
 from tests.support.traces import counts, traces
 

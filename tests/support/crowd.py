@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from graph.errors import NotFoundError, ThreadOwnerError
-from stores.conversation import thread_key
-from stores.entity import Entity
-from stores.manager import MemoryManager
-from stores.memory_work import Importance, Said
-from stores.summary import NewSummary
-from stores.text import make_id
-from stores.tool_log import LoggedCall
-from stores.turn import Turn
+from ricordo.common.errors import NotFoundError, ThreadOwnerError
+from ricordo.common.text import make_id
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.entity import Entity
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.summary import NewSummary
+from ricordo.stores.tool_log import LoggedCall
+from ricordo.stores.turn import Turn
+from ricordo.stores.user_memory.work import Importance, Said
 from tests.support.crowd_sql import PlainSQL
 
 LOUD = frozenset({"ab", "a%", "'; --"})

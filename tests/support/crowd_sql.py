@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from stores.manager import MemoryManager
+from ricordo.stores.manager import MemoryManager
 
 NAMES = ("a", "ab", "a_b", "a%", "A", "a.b", "'; --", "é", "🐚")
 

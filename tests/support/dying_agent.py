@@ -30,7 +30,7 @@ def die() -> None:
 
 def arm(node: str, entry: int) -> None:
     """Let the process die when a node is entered for the so-manieth time; before the graph is imported."""
-    module = importlib.import_module(f"nodes.{node}")
+    module = importlib.import_module(f"ricordo.nodes.{node}")
     lives = getattr(module, node)
     entries = 0
 
@@ -47,7 +47,7 @@ def arm(node: str, entry: int) -> None:
 
 def register_note_down(notes: Path, *, deadly: bool) -> None:
     """Register a tool that has an effect outside the database: a line in a file."""
-    from tools import toolbox  # noqa: PLC0415 - after the nodes are armed
+    from ricordo.tools import toolbox  # noqa: PLC0415 - after the nodes are armed
 
     @toolbox.register_tool(group="test", tags=["note"], examples=["note it down"], pinned=True)
     async def note_down(text: str) -> str:
@@ -68,7 +68,7 @@ async def main(moment: str, question: str, thread: str) -> None:
     if node in NODES:
         arm(node, int(entry or 1))
     register_note_down(Path(os.environ["NOTES"]), deadly=node == "tool")
-    from graph.notebook import open_agent  # noqa: PLC0415 - after the nodes are armed
+    from ricordo.graph.notebook import open_agent  # noqa: PLC0415 - after the nodes are armed
 
     async with open_agent() as agent:
         await agent.ask(question, thread)

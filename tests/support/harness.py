@@ -12,15 +12,15 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
-import tools
-from graph.checkpoints import open_checkpointer
-from graph.embeddings import Embedder
-from graph.notebook import Agent, Answer
-from graph.resources import Resources, in_use
-from graph.settings import Settings
-from stores.database import Database
-from stores.manager import MemoryManager
-from stores.vectors import ensure_space
+from ricordo import tools
+from ricordo.common.settings import Settings
+from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.graph.notebook import Agent, Answer
+from ricordo.graph.resources import Resources, in_use
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.manager import MemoryManager
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.vectors import ensure_space
 
 Reply = AIMessage | Exception | Callable[[list[BaseMessage]], AIMessage]
 

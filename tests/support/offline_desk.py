@@ -8,12 +8,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
-from graph.embeddings import Embedder
-from graph.offline import OfflineChat
-from graph.window import Window
-from stores.passages import Passage, render_all
-from stores.text import make_id
-from tools import toolbox
+from ricordo.common.text import make_id
+from ricordo.graph.window import Window
+from ricordo.models.embeddings import Embedder
+from ricordo.offline.chat import OfflineChat
+from ricordo.stores.passages import Passage, render_all
+from ricordo.tools import toolbox
 
 PAPERS = {
     "2305.16291v2": "Voyager: An Open-Ended Embodied Agent",

@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from stores.memory_query import Filter
-from stores.user_memory import UserMemory
+from ricordo.stores.user_memory.query import Filter
+from ricordo.stores.user_memory.store import UserMemory
 
 LOVES, HATES = "The user loves jazz.", "The user hates jazz now and cannot stand it any more."
 TEA = "The user loves green tea."

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import psycopg
 
-from stores.embedded import EmbeddedPostgres
-from stores.watcher import postmaster_pid, stop
+from ricordo.stores.postgres.embedded import EmbeddedPostgres
+from ricordo.stores.postgres.watcher import postmaster_pid, stop
 
 ROOT = Path(__file__).parents[2]
 CLIENT = """
 import sys, time
 from pathlib import Path
 import psycopg
-from stores.embedded import EmbeddedPostgres
+from ricordo.stores.postgres.embedded import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]), options=["-F"], idle_seconds=float(sys.argv[2]))
 with psycopg.connect(server.start()) as conn:
     print(conn.execute("SELECT pg_postmaster_start_time()").fetchone()[0], flush=True)

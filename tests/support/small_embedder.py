@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graph.embedding_models import Vectors
-from graph.embeddings import Embedder
+from ricordo.models.embedding_models import Vectors
+from ricordo.models.embeddings import Embedder
 
 _DIMS = 32
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from graph import tokens
+from ricordo.models import tokens
 
 _ENGLISH = "the harbour log of day barge gull parcel keeper light tide storm paper memory agent tool window plan cost"
 _ITALIAN = "il porto della giornata nave gabbiano pacco guardiano faro marea tempesta articolo memoria perché città"

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from langchain_core.tools import StructuredTool
 
-from graph.embedding_models import Vectors
-from graph.embeddings import Embedder
-from graph.errors import EmbeddingError
-from graph.settings import Settings
-from stores.toolbox import Toolbox
+from ricordo.common.errors import EmbeddingError
+from ricordo.common.settings import Settings
+from ricordo.models.embedding_models import Vectors
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.toolbox.box import Toolbox
 
 SETTINGS = Settings()
 TOOLS = {

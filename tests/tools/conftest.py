@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from graph.context import Context
-from graph.settings import Settings, get_settings
-from stores.database import Database
+from ricordo.common.settings import Settings, get_settings
+from ricordo.graph.context import Context
+from ricordo.stores.postgres.database import Database
 from tests.support.arxiv_server import ArxivServer
 from tests.support.tavily_server import TavilyServer
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime
 
-    from graph.embeddings import Embedder
-    from graph.resources import Resources
+    from ricordo.graph.resources import Resources
+    from ricordo.models.embeddings import Embedder
 
 MakeRuntime = Callable[..., "ToolRuntime[Context, Any]"]
 
@@ -41,9 +41,9 @@ def settings(arxiv: ArxivServer, tavily: TavilyServer, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def parts(db: Database, embedder: "Embedder", settings: Settings) -> Iterator["Resources"]:
-    from graph import resources  # noqa: PLC0415 - slow to import
-    from stores.manager import MemoryManager  # noqa: PLC0415 - as above
-    from tools import toolbox  # noqa: PLC0415 - as above
+    from ricordo.graph import resources  # noqa: PLC0415 - slow to import
+    from ricordo.stores.manager import MemoryManager  # noqa: PLC0415 - as above
+    from ricordo.tools import toolbox  # noqa: PLC0415 - as above
 
     opened = resources.Resources(settings, db, embedder, MemoryManager(db, embedder), toolbox)
     resources._open.append(opened)

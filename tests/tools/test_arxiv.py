@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from graph.errors import DocumentError, InputError, NotFoundError, ServiceError
-from graph.resources import Resources
+from ricordo.common.errors import DocumentError, InputError, NotFoundError, ServiceError
+from ricordo.graph.resources import Resources
+from ricordo.tools.arxiv import arxiv_search_candidates, fetch_and_save_paper_to_kb_db
 from tests.support.arxiv_server import ArxivServer
 from tests.support.pdfs import BAD
 from tests.tools.conftest import MakeRuntime
-from tools.arxiv import arxiv_search_candidates, fetch_and_save_paper_to_kb_db
 
 pytestmark = pytest.mark.usefixtures("parts")
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stores.toolbox import toolbox
-from tools.catalogue import read_toolbox
+from ricordo.stores.toolbox.box import toolbox
+from ricordo.tools.catalogue import read_toolbox
 
 if TYPE_CHECKING:
-    from graph.resources import Resources
+    from ricordo.graph.resources import Resources
 
 FOUND_FIRST = {
     "fetch_and_save_paper_to_kb_db": [

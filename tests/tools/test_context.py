@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from graph.errors import NotFoundError
-from graph.resources import Resources
-from stores.conversation import thread_key
-from stores.tool_log import LoggedCall
+from ricordo.common.errors import NotFoundError
+from ricordo.graph.resources import Resources
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.tool_log import LoggedCall
+from ricordo.tools.context import expand_summary, read_tool_log, summarize_and_store
 from tests.tools.conftest import MakeRuntime
-from tools.context import expand_summary, read_tool_log, summarize_and_store
 
 SAID = [
     ("user", "Which oil does the lamp of Skerry Point burn?"),

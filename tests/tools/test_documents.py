@@ -1,10 +1,10 @@
 import pytest
 
-from graph.errors import InputError
-from graph.resources import Resources
-from readers.pages import Document, Page
+from ricordo.common.errors import InputError
+from ricordo.graph.resources import Resources
+from ricordo.readers.pages import Document, Page
+from ricordo.tools.documents import search_knowledge_base
 from tests.tools.conftest import MakeRuntime
-from tools.documents import search_knowledge_base
 
 pytestmark = pytest.mark.usefixtures("parts")
 

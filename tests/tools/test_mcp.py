@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from graph.embeddings import Embedder
-from graph.errors import ToolError
-from graph.settings import Settings
-from stores.database import Database
-from stores.toolbox import Toolbox
+from ricordo.common.errors import ToolError
+from ricordo.common.settings import Settings
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.toolbox.box import Toolbox
+from ricordo.tools.mcp import ServerState, mcp_tools
 from tests.support.harness import calls, open_harness, says
 from tests.support.langgraph_server import ROOT, bare_environment
-from tools.mcp import ServerState, mcp_tools
 
 PROGRAM = str(ROOT / "tests/support/mcp_server.py")
 SECRET = "sk-desk-secret-1234"
@@ -160,7 +160,7 @@ async def test_a_server_on_localhost_that_starts_anew_is_called_again(
             with pytest.raises(ToolError, match=f"127.0.0.1:{port} cannot be reached"):
                 await use(toolbox, "weather_report", place="Oslo")
             with http_server(port):
-                monkeypatch.setattr("tools.mcp_session._PAUSE", 0)
+                monkeypatch.setattr("ricordo.tools.mcp_session._PAUSE", 0)
                 assert await use(toolbox, "weather_report", place="Oslo") == "Oslo: rain for 1 days"
 
 
@@ -267,7 +267,7 @@ async def test_a_call_from_another_event_loop_goes_to_the_loop_of_the_session(op
 
 
 async def test_a_turn_finds_and_calls_a_tool_of_a_server(db: Database, embedder: Embedder, tmp_path: Path) -> None:
-    import tools  # noqa: PLC0415 - registers the shipped ones
+    from ricordo import tools  # noqa: PLC0415 - registers the shipped ones
 
     async with (
         mcp_tools(settings_for(tmp_path, desk=DESK), tools.toolbox),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.errors import ConfigurationError
-from tools.mcp import _fit, _free
-from tools.mcp_file import read_mcp_file
+from ricordo.common.errors import ConfigurationError
+from ricordo.tools.mcp import _fit, _free
+from ricordo.tools.mcp_file import read_mcp_file
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from graph.embeddings import Embedder
-from stores.database import Database
-from stores.memory_query import Filter
-from stores.toolbox import toolbox
+from ricordo.models.embeddings import Embedder
+from ricordo.stores.postgres.database import Database
+from ricordo.stores.toolbox.box import toolbox
+from ricordo.stores.user_memory.query import Filter
 from tests.support.harness import Harness, Reply, calls, open_harness, says
 from tests.support.remembering import HATES, LOVES, TEA, set_back
 

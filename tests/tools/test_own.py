@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.errors import ConfigurationError
-from tools.own import load_own_tools
+from ricordo.common.errors import ConfigurationError
+from ricordo.tools.own import load_own_tools
 
 
 def test_a_file_that_ends_the_program_when_it_is_imported_is_named() -> None:

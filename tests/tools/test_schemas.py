@@ -5,10 +5,10 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 
-from graph.context import Context
-from graph.resources import Resources
-from graph.state import State, StateUpdate
-from tools import toolbox
+from ricordo.graph.context import Context
+from ricordo.graph.resources import Resources
+from ricordo.graph.state import State, StateUpdate
+from ricordo.tools import toolbox
 
 ITALIAN = {"che", "il", "la", "gli", "del", "nei", "nella", "mia", "sul", "ti", "tutto", "salva", "di", "una"}
 

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ricordo.tools.time import get_current_time
 from tests.tools.conftest import MakeRuntime
-from tools.time import get_current_time
 
 
 async def test_the_time_is_told_in_the_users_zone(runtime: MakeRuntime) -> None:

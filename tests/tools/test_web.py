@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from graph.errors import InputError, ServiceError
-from graph.resources import Resources
-from graph.settings import Settings
+from ricordo.common.errors import InputError, ServiceError
+from ricordo.common.settings import Settings
+from ricordo.graph.resources import Resources
+from ricordo.tools.web import search_tavily
 from tests.support.local_server import Reply
 from tests.support.tavily_server import TavilyServer
 from tests.tools.conftest import MakeRuntime
-from tools.web import search_tavily
 
 pytestmark = pytest.mark.usefixtures("parts")
 

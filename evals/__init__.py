@@ -1,1 +1,0 @@
-"""Measuring retrieval and speed."""

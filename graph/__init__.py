@@ -1,1 +1,0 @@
-"""The graph: wiring, state, and what its nodes share."""

@@ -1,1 +1,0 @@
-"""The nodes: one phase of a turn each, one file each."""

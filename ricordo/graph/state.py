@@ -1,0 +1,86 @@
+"""The state of one thread: pointers travel in it, payloads live in the database."""
+
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,  # pydantic, which makes Studio's forms, needs these
+)
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.untracked_value import UntrackedValue
+from langgraph.graph import add_messages
+from typing_extensions import TypedDict
+
+from ricordo.graph.window import Window
+
+
+class InputState(TypedDict):
+    """What a caller sends."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The new user message; any number may come, the last user message is the question."""
+
+
+class ToolCallRecord(TypedDict):
+    """One tool call of this turn; its arguments and output are in the tool log."""
+
+    name: str
+    status: str
+    """`success`, `error` or `interrupted`."""
+    log_id: str
+
+
+class ContextUse(TypedDict):
+    """How full the window was at the latest model call, in tokens."""
+
+    tokens: int
+    window: int
+    percent: float
+    segments: dict[str, int]
+
+
+def merge_seconds(left: dict[str, float] | None, right: dict[str, float]) -> dict[str, float]:
+    """Add the seconds of a phase to those before; the first phase starts a new turn."""
+    total = {} if "assemble_context" in right else dict(left or {})
+    for phase, seconds in right.items():
+        total[phase] = round(total.get(phase, 0.0) + seconds, 6)
+    return total
+
+
+class State(InputState):
+    """All channels. `messages` is the visible dialogue and, within a turn, its tool exchange."""
+
+    run_id: NotRequired[str]
+    """Id of the turn, the same when a node is replayed."""
+    question_id: NotRequired[str | None]
+    """Id of the question's row in conversation memory."""
+    window: NotRequired[Annotated[Window, UntrackedValue]]
+    """What was read from memory for this turn; never checkpointed, rebuilt from the database when missing."""
+    started_at: NotRequired[float]
+    """Unix time at which the turn began."""
+    iterations: NotRequired[int]
+    """Model calls of this turn."""
+    offered: NotRequired[list[str]]
+    """Tools the model sees, in the order in which they came up; only grows within a turn."""
+    tools_offered: NotRequired[list[list[str]]]
+    """Tool names of every model call of this turn."""
+    tool_calls: NotRequired[list[ToolCallRecord]]
+    """Tool calls of this turn, in order."""
+    compactions: NotRequired[list[str]]
+    """What every compaction pass of this turn did, a line each."""
+    context: NotRequired[ContextUse]
+    """The window's fill at the latest model call."""
+    exhausted: NotRequired[bool]
+    """The last compaction could shrink nothing; it is not tried again before the next model call."""
+    overflows: NotRequired[int]
+    """How often in a row the provider has found the prompt too long."""
+    stop_reason: NotRequired[str | None]
+    """`answer`, `max_iterations`, `deadline` or `error`; None while the turn runs."""
+    error: NotRequired[str | None]
+    """What went wrong, in words for the user."""
+    seconds: NotRequired[Annotated[dict[str, float], merge_seconds]]
+    """Wall clock by phase."""
+
+
+StateUpdate = dict[str, Any]
+"""What a node returns: only the keys it changed."""

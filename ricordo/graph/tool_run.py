@@ -1,0 +1,137 @@
+"""Runs one tool call: once, within its time, logged whole, and shown as far as it fits."""
+
+import asyncio
+import logging
+import time
+from typing import Any
+from uuid import UUID
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolNode
+
+from ricordo.common.errors import RicordoError
+from ricordo.common.text import clean
+from ricordo.graph import prompts
+from ricordo.graph.compaction.steps import is_page
+from ricordo.graph.context import thread_of, user_of
+from ricordo.graph.limits import limits_of
+from ricordo.graph.resources import get_resources
+from ricordo.graph.state import State, ToolCallRecord
+from ricordo.models import tokens
+from ricordo.stores.conversation import Row, thread_key
+from ricordo.stores.pages import head_and_tail
+from ricordo.stores.tool_log import LoggedCall
+from ricordo.stores.toolbox.box import RegisteredTool
+
+_log = logging.getLogger(__name__)
+
+
+class ToolRun:
+    """The calls of one reply."""
+
+    def __init__(self, state: State, runtime: Any, reply: AIMessage) -> None:
+        self._state = state
+        self._resources = get_resources()
+        self._manager = self._resources.manager.for_user(user_of(runtime))
+        self._thread_id = thread_key(self._manager.user_id, thread_of(runtime))
+        self._run_id = state["run_id"]
+        self._step = state["iterations"]
+        self._said = tokens.text_of(reply)
+        self._limits = limits_of(runtime)
+        self._ends_at = state["started_at"] + self._limits.deadline_seconds
+
+    async def call(self, call: ToolCall, error: str | None = None) -> tuple[ToolCallRecord, ToolMessage]:
+        """Answer one call.
+
+        Args:
+            call: The model's call.
+            error: Why it cannot be run, if it cannot.
+
+        Returns:
+            What the state keeps of it, and the tool message.
+
+        Raises:
+            DatabaseError: The log cannot be written; a tool with a side effect has not been run then.
+        """
+        logged = LoggedCall(
+            self._thread_id, self._run_id, self._step, call["id"] or "", call["name"], call["args"], self._said
+        )
+        before = await self._manager.begin_tool_call(logged) if self._has_effect(call["name"]) else None
+        if error is not None:
+            status, output = "error", error
+        elif before is not None:
+            status, output = _what_became_of(before)
+        else:
+            status, output = await self._run(call)
+        log_id = await self._manager.write_tool_log(logged, status, output)
+        return ToolCallRecord(name=call["name"], status=status, log_id=str(log_id)), self._message(
+            call, log_id, status, output
+        )
+
+    async def _run(self, call: ToolCall) -> tuple[str, str]:
+        name, toolbox = call["name"], self._resources.toolbox
+        if name not in toolbox or name in toolbox.hidden(self._resources.settings):
+            return "error", f"There is no tool '{name}'. Call one that is offered, or look for one with read_toolbox."
+        registered = toolbox.get(name)
+        own = registered.timeout or self._resources.settings.tool_timeout_seconds
+        seconds = max(0.0, min(own, self._ends_at - time.time()))
+        try:
+            async with asyncio.timeout(seconds) as clock:
+                return await self._invoke(registered, call)
+        except GraphBubbleUp:
+            return "error", f"'{name}' asked to interrupt the turn, which tools cannot do here. Do without it."
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            within = f"{seconds:,.1f}".removesuffix(".0") + " seconds"
+            return "error", f"'{name}' was stopped after {within}. Try less at once, or another tool."
+
+    async def _invoke(self, registered: RegisteredTool, call: ToolCall) -> tuple[str, str]:
+        node = ToolNode([registered.tool], handle_tool_errors=_explain)
+        # The tool sees the turn's state; the node takes its calls from the last message.
+        result = await node.ainvoke({**self._state, "messages": [AIMessage("", tool_calls=[call])]})
+        if not isinstance(result, dict):
+            return (
+                "error",
+                f"'{call['name']}' returned a Command, which steers a graph of its author's and not this one.",
+            )
+        message = result["messages"][-1]
+        return message.status, clean(tokens.text_of(message))
+
+    def _message(self, call: ToolCall, log_id: UUID, status: str, output: str) -> ToolMessage:
+        size = self._limits.count(output)
+        text = output
+        if size > self._limits.page and not is_page(call["name"]):
+            note = prompts.POINTER.format(log_id=log_id, tokens=size)
+            text = head_and_tail(output, self._limits.page, self._limits.count, note)
+        return ToolMessage(
+            text,
+            name=call["name"],
+            tool_call_id=call["id"],
+            status="success" if status == "success" else "error",
+            artifact={"log_id": str(log_id), "tokens": size},
+        )
+
+    def _has_effect(self, name: str) -> bool:
+        """Tell whether a call must be noted before it runs, so that it is never run twice."""
+        toolbox = self._resources.toolbox
+        return name in toolbox and toolbox.get(name).side_effect
+
+
+def _what_became_of(before: Row) -> tuple[str, str]:
+    """Return the outcome of a call that an earlier process began; it is never run twice."""
+    if before["status"] == "running":
+        return "interrupted", prompts.INTERRUPTED
+    return before["status"], before["output"]
+
+
+def _explain(error: Exception) -> str:
+    """Put a tool's failure in words for the model."""
+    if not isinstance(error, RicordoError):
+        _log.info("A tool failed.", exc_info=error)
+    try:
+        said = str(error) or "it gave no reason"
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        said = "it gave no reason that can be shown"
+    return said if isinstance(error, RicordoError) else f"The tool failed: {type(error).__name__}: {said}"

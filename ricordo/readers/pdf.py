@@ -1,0 +1,137 @@
+"""PDF to text, page by page; each way in which a PDF can be unusable is told apart by name."""
+
+import re
+from itertools import pairwise
+from threading import Event, Lock
+from typing import Any
+
+from ricordo.common.errors import DocumentError
+from ricordo.common.text import clean
+from ricordo.readers.pages import Document, Page, title_of
+
+_ONE_AT_A_TIME = Lock()
+"""MuPDF is not thread-safe, not even across documents."""
+
+_HEADER_WITHIN = 1024
+"""Bytes at the start of a file within which readers accept `%PDF-`."""
+
+_NO_TITLE = re.compile(r"(?i)untitled|microsoft word|\.(docx?|tex|dvi|indd|qxd|pdf|odt|rtf|pptx?)\b")
+_HYPHEN = re.compile(r"[-\u2010\u00ad]")
+_BROKEN_WORD = re.compile(rf"[^\W\d_]{_HYPHEN.pattern}$")
+_SHORT_LINE = 0.6
+"""A line below this share of its block's widest line ends there on purpose: a heading, a list item."""
+
+
+def read_pdf(data: bytes, name: str, stop: Event | None = None) -> Document:
+    """Read the text of a PDF. Blocking: call it in a thread.
+
+    Args:
+        data: The file's bytes.
+        name: What messages call the file.
+        stop: Set it to make the reading end early; what was read by then is thrown away.
+
+    Raises:
+        DocumentError: It is empty, no PDF, encrypted, damaged beyond reading, or scanned.
+    """
+    if not data:
+        raise DocumentError(f"{name} is empty (0 bytes): get the file again.")
+    if b"%PDF-" not in data[:_HEADER_WITHIN]:
+        page = data[:_HEADER_WITHIN].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+        what = "it is a web page, perhaps a captcha or a log-in" if page else "its first bytes are not those of a PDF"
+        raise DocumentError(f"{name} is not a PDF: {what}. Get the file again, or give it its proper name.")
+    with _ONE_AT_A_TIME:
+        return _read(data, name, stop or Event())
+
+
+def _library() -> Any:
+    """Return PyMuPDF, told not to write to the terminal."""
+    import pymupdf  # noqa: PLC0415 - takes most of a second to import
+
+    library: Any = pymupdf  # it carries no types
+    library.TOOLS.mupdf_display_errors(on=False)
+    library.TOOLS.mupdf_display_warnings(on=False)
+    return library
+
+
+def _read(data: bytes, name: str, stop: Event) -> Document:
+    pymupdf = _library()
+    try:
+        document = pymupdf.open(stream=data, filetype="pdf")
+    except (RuntimeError, ValueError) as error:
+        raise _damaged(name) from error
+    with document:
+        if document.needs_pass:
+            raise DocumentError(
+                f"{name} is encrypted: it opens only with a password. Save a copy without the password and take that."
+            )
+        texts, pictures = [], False
+        for number in range(document.page_count):
+            if stop.is_set():
+                raise DocumentError(f"The reading of {name} was stopped.")
+            text, has_picture = _page(document, number)
+            texts.append(text)
+            pictures = pictures or has_picture
+        repaired, title = bool(document.is_repaired), str((document.metadata or {}).get("title") or "")
+    pymupdf.TOOLS.store_shrink(100)  # per cent: MuPDF keeps up to 256 MB of fonts and pictures otherwise
+    pages = tuple(Page(text, number) for number, text in enumerate(texts, 1) if text)
+    if not pages:
+        if repaired or not texts:
+            raise _damaged(name)
+        raise DocumentError(
+            f"{name} holds no text: it is scanned{', its pages are pictures' if pictures else ''}. "
+            "Run text recognition (OCR) over it, for instance with ocrmypdf, and take the result."
+        )
+    return Document(_title(title, name), "pdf", pages, len(texts), tuple(_notes(texts, repaired=repaired)))
+
+
+def _page(document: Any, number: int) -> tuple[str, bool]:
+    """Return a page's text, empty if it cannot be read, and whether it holds a picture."""
+    pymupdf = _library()
+    flags = pymupdf.TEXTFLAGS_TEXT & ~pymupdf.TEXT_PRESERVE_LIGATURES  # so that a search for "efficient" finds it
+    try:
+        page = document.load_page(number)
+        blocks = page.get_text("blocks", flags=flags)
+        picture = bool(page.get_images())
+    except (RuntimeError, ValueError):  # this page is damaged; the others may not be
+        return "", False
+    text = clean("\n\n".join(_paragraph(block[4]) for block in blocks))
+    return (text if text.replace("\ufffd", "").strip() else ""), picture
+
+
+def _paragraph(block: str) -> str:
+    """Join the lines of a block: a PDF breaks lines where the page ends, not where the sentence does."""
+    lines = [line.strip() for line in block.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    widest = max(map(len, lines))
+    text = lines[0]
+    for before, line in pairwise(lines):
+        last, first = before.rsplit(maxsplit=1)[-1], line.split(maxsplit=1)[0]
+        if _BROKEN_WORD.search(last) and first[0].islower():
+            compound = _HYPHEN.search(last[:-1]) or _HYPHEN.search(first)  # state-of-the- art, not mecha- nism
+            text = (text if compound else text[:-1]) + line
+        else:
+            text += ("\n" if len(before) < _SHORT_LINE * widest else " ") + line
+    return text
+
+
+def _title(title: str, name: str) -> str:
+    """Return the title that the file gives itself, unless it is a word processor's guess; else the file's name."""
+    title = " ".join(clean(title).split())
+    return title if title and not _NO_TITLE.search(title) else title_of(name)
+
+
+def _notes(texts: list[str], *, repaired: bool) -> list[str]:
+    notes = []
+    if repaired:
+        notes.append("the file is damaged and was repaired: text may be missing")
+    if empty := [str(number) for number, text in enumerate(texts, 1) if not text]:
+        shown = ", ".join(empty[:5]) + (", …" if len(empty) > len(empty[:5]) else "")
+        notes.append(f"{len(empty)} of {len(texts)} pages hold no text (page {shown}): pictures, or empty")
+    return notes
+
+
+def _damaged(name: str) -> DocumentError:
+    return DocumentError(
+        f"{name} is corrupt: it is cut short or damaged, and no text can be read from it. Get the file again."
+    )

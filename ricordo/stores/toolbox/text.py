@@ -1,0 +1,124 @@
+"""What a tool is found by: its fields as words and as texts to embed, enriched without a model."""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ricordo.common.text import clean
+from ricordo.common.words import terms
+from ricordo.stores.toolbox.schema import bounded, words_of
+
+_VERSION = 1
+"""To be raised when something here changes what is indexed and `index_version` does not notice."""
+_DEPTH = 3
+_INDEXED = 2000
+"""Characters of one field that are indexed: what a tool is for stands at its beginning."""
+_OPTIONS = 20
+"""Values of an enum that are indexed."""
+_BEGINNING = 4
+"""Letters of a word's beginning."""
+
+_WEIGHTS = {"name": 3.0, "description": 2.0, "phrases": 1.0, "parameters": 1.0, "group": 1.0}
+_WEIGHTS |= {"details": 0.5, "options": 0.5, "tags": 0.5}
+"""How much a word counts in each field. Measured: see docs/toolbox.md."""
+
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_NEXT_REQUEST = re.compile(
+    r"""(?:^|(?<=[.!?;:,"])|(?<!\s)[^\S\n]*+\n)\s*+(?:and\s+)?(?:first|firstly|second|secondly|third|thirdly|fourth|next|then|after\sthat
+    |afterwards|also|additionally|furthermore|besides|finally|lastly|\d[.)])[,:]?\s|\band\s+(?:then|also)\s""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_REQUEST_WORDS, _MOST_REQUESTS = 3, 6
+
+
+@dataclass(frozen=True)
+class ToolText:
+    """The parts of a tool that a search looks at."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """JSON schema of the arguments."""
+    group: str = ""
+    tags: Sequence[str] = ()
+    phrases: Sequence[str] = ()
+    """What a user would say, by its author or by a model."""
+
+    def passages(self) -> tuple[str, str]:
+        """Return the texts to embed: the whole tool, and the sentence that says what it does."""
+        lines = [words_of(self.name), self.description[:_INDEXED]]
+        lines += [f"{words_of(name)}: {text} {options}".rstrip() for name, text, options in _fields(self.parameters)]
+        whole = "\n".join([*lines, *self.phrases])[:_INDEXED]
+        sentences = (part.strip() for part in _SENTENCE.split(self.description[:_INDEXED]))
+        return clean(whole), clean(next((part for part in sentences if part), words_of(self.name))[:300])
+
+    def terms(self) -> dict[str, float]:
+        """Return what `words` gives of all fields, each with its weight."""
+        parts = list(_fields(self.parameters))
+        fields = {
+            "name": words_of(self.name),
+            "description": self.description[:_INDEXED],
+            "phrases": "\n".join(self.phrases)[:_INDEXED],
+            "parameters": " ".join(words_of(name) for name, _, _ in parts),
+            "details": "\n".join(text for _, text, _ in parts)[: 2 * _INDEXED],
+            "options": " ".join(options for _, _, options in parts)[:_INDEXED],
+            "group": words_of(self.group),
+            "tags": " ".join(self.tags),
+        }
+        weighted: dict[str, float] = defaultdict(float)
+        for name, text in fields.items():
+            for term, count in words(text).items():
+                weighted[term] += _WEIGHTS[name] * count
+        return dict(weighted)
+
+
+def words(text: str) -> Counter[str]:
+    """Count the terms of a text, and the beginnings of all its words, marked by `~`.
+
+    The beginnings join what stemming keeps apart (`multiply`, `multiplication`), and they keep the small words that
+    terms leave out, which mean something to a tool: convert *from* one *to* another, turn *off*, list *all*.
+    """
+    counted = terms(text)
+    for word in _WORD.findall(words_of(unicodedata.normalize("NFKC", text)).casefold()):
+        counted[f"~{word[:_BEGINNING]}"] += 1
+    return counted
+
+
+@cache
+def index_version() -> str:
+    """Return what stands for the way tools are indexed: when it changes, every tool is indexed anew."""
+    sample = ToolText(
+        "getUserName", "Cafés running 東京都. No.", {"properties": {"k": {"enum": ["x"]}}}, "g", ["t"], ["p"]
+    )
+    return f"{_VERSION} {sorted(sample.terms().items())} {sample.passages()}"
+
+
+def requests_of(task: str) -> list[str]:
+    """Split a task that counts out several requests (first … second … and then …); nothing if it does not.
+
+    >>> requests_of("Find the users named Alice, and then mail them the result.")
+    ['Find the users named Alice', 'and then mail them the result']
+    """
+    cuts = [match.start() for match in _NEXT_REQUEST.finditer(task)]
+    parts = [task[a:b].strip(" ,.\"'\n") for a, b in zip([0, *cuts], [*cuts, len(task)], strict=True)]
+    parts = [part for part in parts if len(part.split()) >= _REQUEST_WORDS]
+    return parts[:_MOST_REQUESTS] if len(parts) > 1 else []
+
+
+def _fields(schema: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    """Yield name, description and options of each parameter, nested ones after their parent."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or depth > _DEPTH:
+        return
+    for name, part in properties.items():
+        if isinstance(part, Mapping):
+            enum = part.get("enum")
+            options = " ".join(str(option) for option in enum[:_OPTIONS]) if isinstance(enum, list) else ""
+            yield str(name), bounded(str(part.get("description") or "").strip(), _INDEXED), options
+            items = part.get("items")
+            yield from _fields(items if isinstance(items, Mapping) else part, depth + 1)

@@ -1,0 +1,56 @@
+"""What the end of a turn leaves in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from ricordo.common.text import clean, make_id
+from ricordo.models import tokens
+from ricordo.stores import conversation, workflow
+from ricordo.stores.conversation import Connection
+from ricordo.stores.entity import Entity
+from ricordo.stores.search.vectors import Unit
+
+_OUTCOME = 200  # characters of the answer that stand in the workflow
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A finished turn; everything it writes has an id that follows from thread and run, so that it is written once."""
+
+    thread_id: UUID
+    run_id: str
+    question_id: UUID
+    request: str
+    answer: str
+    stop_reason: str
+    steps: Sequence[Mapping[str, Any]]
+    """`{tool, args, status}` of each call, in order; `args` are the names of its arguments."""
+    entities: Sequence[Entity]
+
+    @property
+    def answer_id(self) -> UUID:
+        """Return the id of the answer's message."""
+        return make_id("answer", self.thread_id, self.run_id)
+
+    def workflow_units(self) -> list[Unit]:
+        """Return the workflow's unit; none for a turn without steps."""
+        if not self.steps:
+            return []
+        outcome = f"{self.stop_reason}: {clean(self.answer)[:_OUTCOME]}"
+        return [workflow.unit(self.thread_id, self.run_id, self.request, self.steps, outcome)]
+
+    async def write_answer(self, conn: Connection, user_id: str) -> None:
+        """Write the answer to conversation memory, in the caller's transaction."""
+        text = clean(self.answer)
+        await conversation.add(
+            conn,
+            message_id=self.answer_id,
+            user_id=user_id,
+            thread_id=self.thread_id,
+            run_id=self.run_id,
+            role="assistant",
+            content=text,
+            count=tokens.count(text),
+        )

@@ -1,0 +1,162 @@
+"""An open MCP session, held by a task of its own: the libraries want it left by the task that entered it."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ricordo.tools.mcp_file import Server
+from ricordo.tools.mcp_text import CLOSED, TERMINATED, code_of, leaf_of
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
+    from mcp.types import CallToolResult
+
+_log = logging.getLogger(__name__)
+
+_HEARTBEAT = 3.0
+"""Seconds between two looks at an HTTP server that owes an answer, and the longest wait for a sign of life."""
+_WORDS_KEPT = 2000
+"""Characters of what a program wrote to its standard error."""
+_DRAIN_SECONDS = 0.2
+
+
+class NotDeliveredError(Exception):
+    """The connection had ended before the call was sent."""
+
+
+class Link:
+    """A session that opens at once and stays open until it is closed or breaks."""
+
+    def __init__(self, name: str, server: Server) -> None:
+        self.session: ClientSession
+        self.ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """What the server says of itself, once the session is open."""
+        self.stopping = asyncio.Event()
+        self.words = ""
+        """The end of what the program wrote to its standard error."""
+        self._server = server
+        self._pending = 0
+        self._sent = 0
+        """Calls and signs of life that were sent or asked for."""
+        self._doubtful = False
+        self.task = asyncio.create_task(self._hold(), name=f"mcp {name}")
+
+    @property
+    def ended(self) -> BaseException:
+        """Why the session is not open any more."""
+        error = None if self.task.cancelled() else self.task.exception()
+        return leaf_of(error or ConnectionError("the connection ended"))
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+        """Call a tool.
+
+        Raises:
+            NotDeliveredError: The connection had ended before.
+            Exception: The server refused, or the connection ended.
+        """
+        from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - few have MCP servers
+        from httpx import ConnectError  # noqa: PLC0415 - the same
+        from mcp import McpError  # noqa: PLC0415 - the same
+
+        calling = asyncio.ensure_future(self.session.call_tool(tool, arguments))
+        alone = self._pending == 0
+        self._pending += 1
+        self._sent += 1
+        mine = self._sent
+        try:
+            await asyncio.wait({calling, self.task}, return_when=asyncio.FIRST_COMPLETED)
+            if calling.done():
+                return calling.result()
+            ended = self.ended
+            if isinstance(ended, ConnectError) and alone and self._sent == mine:
+                raise NotDeliveredError from ended  # it was this call that found the door shut, and nothing else
+            raise ended
+        except (ClosedResourceError, BrokenResourceError) as error:
+            raise NotDeliveredError from error
+        except McpError as error:
+            if code_of(error) == TERMINATED:
+                raise NotDeliveredError from error
+            raise
+        except asyncio.CancelledError:
+            self._doubtful = True  # its time was up: is it the tool that is slow, or the server that hangs?
+            raise
+        finally:
+            self._pending -= 1
+            calling.cancel()
+
+    async def is_alive(self) -> bool:
+        """Tell whether the session is open; one that let a call run out of time is asked."""
+        if self._doubtful and not self.task.done():
+            self._doubtful = not await self._answers()
+        return not (self._doubtful or self.task.done())
+
+    async def _answers(self) -> bool:
+        from mcp import McpError  # noqa: PLC0415 - as above
+
+        self._sent += 1
+        try:
+            async with asyncio.timeout(_HEARTBEAT):
+                await self.session.send_ping()
+        except TimeoutError:
+            return False
+        except McpError as error:
+            return code_of(error) not in {CLOSED, TERMINATED}
+        return True
+
+    async def _hold(self) -> None:
+        async with self._open() as session:
+            about = await session.initialize()
+            self.session = session
+            name = about.serverInfo.title or about.serverInfo.name
+            self.ready.set_result(f"{name}. {about.instructions}" if about.instructions else name)
+            while not self.stopping.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.stopping.wait(), _HEARTBEAT)
+                # An HTTP server that dies leaves its calls without an answer: a knock at its door ends the session.
+                if self._pending and self._server.command is None and not self.stopping.is_set():
+                    await self._answers()
+
+    @asynccontextmanager
+    async def _open(self) -> "AsyncIterator[ClientSession]":
+        from langchain_mcp_adapters.sessions import create_session  # noqa: PLC0415 - as above
+        from mcp import ClientSession, StdioServerParameters, stdio_client  # noqa: PLC0415 - as above
+
+        server = self._server
+        if server.command is None:
+            connection: Any = {"transport": server.transport, "url": server.url, "headers": server.headers}
+            async with create_session(connection) as session:
+                yield session
+            return
+        given = StdioServerParameters(command=server.command, args=server.args, env=server.env, cwd=server.cwd)
+        async with (  # not by the adapters, which let the program write on our terminal
+            self._listening() as errors,
+            stdio_client(given, errlog=errors) as (read, write),
+            ClientSession(read, write) as session,
+        ):
+            yield session
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[TextIO]:
+        """Give a file for the program's standard error; its end is kept for notices, all of it goes to the log."""
+        reader = asyncio.StreamReader()
+        ours, theirs = os.pipe()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", buffering=0)
+        )
+        listening = asyncio.create_task(self._listen(reader))
+        try:
+            with os.fdopen(theirs, "w") as errors:
+                yield errors
+        finally:
+            await asyncio.wait({listening}, timeout=_DRAIN_SECONDS)
+            listening.cancel()
+            transport.close()
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        while chunk := await reader.read(4096):
+            text = chunk.decode(errors="replace")
+            _log.debug("%s: %s", self._server.place, text.rstrip())
+            self.words = (self.words + text)[-_WORDS_KEPT:]

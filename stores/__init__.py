@@ -1,1 +1,0 @@
-"""Memory on PostgreSQL: one small module for each store."""

@@ -1,1 +1,0 @@
-"""The schema's history: `NNNN_*.sql`, append-only, run in order by `stores/migrate.py`."""

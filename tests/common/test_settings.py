@@ -1,0 +1,54 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from ricordo.common.errors import ConfigurationError
+from ricordo.common.settings import get_settings
+
+
+def test_settings_come_from_the_environment() -> None:
+    os.environ["RICORDO_CONTEXT_WINDOW"] = "9000"
+    os.environ["OPENAI_API_KEY"] = "sk-secret"
+    settings = get_settings()
+    assert settings.context_window == 9000
+    assert "sk-secret" not in repr(settings)
+
+
+def test_settings_come_from_a_file() -> None:
+    Path(".env").write_text("RICORDO_MAX_ITERATIONS=3\nRICORDO_MODEL=\nSOMEBODY_ELSES=1\n")
+    settings = get_settings()
+    assert (settings.max_iterations, settings.model) == (3, None)
+
+
+def test_an_empty_variable_switches_off_what_the_file_says() -> None:
+    Path(".env").write_text("OPENAI_API_KEY=sk-file\nRICORDO_MODEL=openai:x\nRICORDO_KEEP_TURNS=5\n")
+    assert get_settings().chat_model == "openai:x"
+    get_settings.cache_clear()
+    os.environ["OPENAI_API_KEY"] = os.environ["RICORDO_MODEL"] = os.environ["KEEP_TURNS"] = ""
+    assert (get_settings().chat_model, get_settings().keep_turns) == ("offline", 5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("RICORDO_MAX_ITERATIONS", "many"), ("RICORDO_COMPACT_TO", "0.9")])
+def test_a_malformed_setting_is_named(name: str, value: str) -> None:
+    os.environ[name] = value
+    with pytest.raises(ConfigurationError, match=name):
+        get_settings()
+
+
+def test_the_servers_own_variables_are_not_taken_for_ours() -> None:
+    os.environ["DATABASE_URI"] = os.environ["POSTGRES_URI"] = "postgresql://elsewhere/db"
+    assert get_settings().database_url is None
+
+
+def test_a_file_that_is_not_utf_8_is_named() -> None:
+    Path(".env").write_bytes(b"\xff\xfe=bad\n")
+    with pytest.raises(ConfigurationError, match=r"\.env is not in UTF-8"):
+        get_settings()
+
+
+@pytest.mark.parametrize("address", ["localhost:1/v1", "http://localhost:abc/v1", "ftp://x", "http://x y/", "http://"])
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    os.environ["OPENAI_BASE_URL"] = address
+    with pytest.raises(ConfigurationError, match=r"used: OPENAI_BASE_URL: it is no address"):
+        get_settings()

@@ -1,0 +1,48 @@
+import pytest
+from langchain_core import exceptions as provider
+
+from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
+from ricordo.common.settings import Settings
+from ricordo.models.chat import make_model, profile_window, raise_ours
+
+
+def test_the_offline_model_answers_when_nothing_is_configured() -> None:
+    assert Settings().chat_model == "offline"
+
+
+def test_a_key_or_a_server_of_ones_own_brings_the_default_model() -> None:
+    assert Settings(openai_api_key="sk-x").chat_model == "openai:gpt-5-mini"
+    assert Settings(openai_base_url="http://127.0.0.1:1/v1").chat_model == "openai:gpt-5-mini"
+
+
+def test_the_window_comes_from_the_models_profile() -> None:
+    settings = Settings(openai_api_key="sk-x")
+    assert profile_window(make_model("openai:gpt-5-mini", settings)) == 272_000
+    assert profile_window(make_model("openai:somebody/model", settings)) == 32_000
+
+
+@pytest.mark.parametrize("name", ["nonsense", "nobody:model", "anthropic:claude-x", "openai:without-a-key"])
+def test_a_model_that_cannot_be_made_is_named_with_the_way_out(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"RICORDO_MODEL.*offline"):
+        make_model(name, Settings())
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (provider.ModelAuthenticationError("Incorrect API key"), "OPENAI_API_KEY"),
+        (provider.ModelNotFoundError("no such model"), "RICORDO_MODEL"),
+        (provider.ModelRateLimitError("429"), "rate limit"),
+        (provider.ModelConnectionError("refused"), "OPENAI_BASE_URL"),
+        (TimeoutError("silent"), "in time"),
+    ],
+)
+def test_a_providers_error_says_what_to_do(error: Exception, advice: str) -> None:
+    with pytest.raises(ModelError, match=advice) as caught:
+        raise_ours("openai:gpt-5-mini", error)
+    assert str(error) in str(caught.value)
+
+
+def test_a_prompt_too_long_is_told_apart() -> None:
+    with pytest.raises(ContextOverflowError):
+        raise_ours("m", provider.ContextOverflowError("too long"))
