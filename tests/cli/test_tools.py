@@ -202,7 +202,7 @@ def test_a_module_of_the_current_folder_joins_a_turn(run: Run) -> None:
     Path("pantry").mkdir()
     Path("pantry/__init__.py").write_text("")
     Path("pantry/jars.py").write_text(
-        "from stores.toolbox import toolbox\n"
+        "from ricordo import toolbox\n"
         "@toolbox.register_tool(side_effect=False)\n"
         'def count_jars() -> str:\n    """Count the jars of jam in the pantry."""\n    return "12 jars"\n'
     )

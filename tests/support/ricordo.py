@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.langgraph_server import ROOT, bare_environment
 
-PROGRAM = [sys.executable, "-c", "from cli.main import main; main()"]
+PROGRAM = [sys.executable, "-c", "from ricordo.cli.main import main; main()"]
 _SECONDS = 120
 
 

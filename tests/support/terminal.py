@@ -18,7 +18,7 @@ from tests.support.langgraph_server import ROOT, bare_environment
 
 PROMPT = b"\x1b[?2004h"
 """What a prompt sends when it is ready: pasted text is to come in brackets."""
-_PROGRAM = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cli.main import main; main()"
+_PROGRAM = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from ricordo.cli.main import main; main()"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][A-Z0-9]|[=>78M])")
 _SECONDS = 120
 

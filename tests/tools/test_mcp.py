@@ -287,8 +287,8 @@ async def test_a_turn_finds_and_calls_a_tool_of_a_server(db: Database, embedder:
 
 def test_without_a_file_nothing_is_imported() -> None:
     code = (
-        "import asyncio, sys; from tools.mcp import mcp_tools; from graph.settings import Settings; "
-        "from stores.toolbox import toolbox\n"
+        "import asyncio, sys; from ricordo.tools.mcp import mcp_tools; from ricordo.common.settings import Settings; "
+        "from ricordo import toolbox\n"
         "async def main():\n    async with mcp_tools(Settings(), toolbox) as states: assert states == []\n"
         "asyncio.run(main()); assert not {'mcp', 'langchain_mcp_adapters'} & set(sys.modules)"
     )

@@ -13,7 +13,7 @@ from tests.support.langgraph_server import ROOT, bare_environment
 def test_what_others_print_never_mixes_with_the_result(run_code: Run) -> None:
     done = run_code(
         "import os, subprocess\n"
-        "from cli import output\n"
+        "from ricordo.cli.parts import output\n"
         "output.stdout()\n"
         "print('from python')\n"
         "os.write(1, b'from C\\n')\n"
@@ -28,7 +28,7 @@ def test_what_others_print_never_mixes_with_the_result(run_code: Run) -> None:
 def test_an_unexpected_error_is_one_line_and_how_to_see_more(run_code: Run, level: str) -> None:
     done = run_code(
         "import asyncio, typer\n"
-        "from cli import output\n"
+        "from ricordo.cli.parts import output\n"
         "async def fail():\n"
         "    raise KeyError('lost')\n"
         "async def work():\n"
@@ -48,7 +48,7 @@ def test_an_unexpected_error_is_one_line_and_how_to_see_more(run_code: Run, leve
 
 
 def test_a_reader_that_has_gone_is_no_error() -> None:
-    code = "from cli import output\nfor _ in range(20000): output.write('x' * 80 + '\\n')"
+    code = "from ricordo.cli.parts import output\nfor _ in range(20000): output.write('x' * 80 + '\\n')"
     with subprocess.Popen(
         [sys.executable, "-c", code], env=bare_environment(PYTHONPATH=str(ROOT)), stdout=-1, stderr=-1
     ) as process:
@@ -62,7 +62,7 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
 def test_ctrl_c_ends_a_command_quietly() -> None:
     code = (
         "import asyncio, sys, typer\n"
-        "from cli import output, main, app\n"
+        "from ricordo.cli import main, app\nfrom ricordo.cli.parts import output\n"
         "@app.app.command()\n"
         "def sleep():\n"
         "    async def work():\n"
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_a_command_quietly() -> None:
 def test_help_and_a_wrong_command_line_import_nothing_heavy(run_code: Run) -> None:
     done = run_code(
         "import sys\n"
-        "from cli.main import main\n"
+        "from ricordo.cli.main import main\n"
         "heavy = {'langchain_core', 'langgraph', 'numpy', 'psycopg', 'prompt_toolkit', 'rich', 'httpx'}\n"
         "sys.argv = ['ricordo', 'ask', '--nonsense']\n"
         "try:\n"
