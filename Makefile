@@ -6,7 +6,7 @@ WORKERS ?= 2
 # More for pytest, such as ARGS="tests/graph -k window".
 ARGS ?=
 
-.PHONY: help setup chat dev test check lint types wheel bench update clean
+.PHONY: help setup chat dev test check lint types wheel map bench update clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -29,16 +29,20 @@ test: setup ## Run the tests
 check: setup ## Run all that CI runs: format, lint, types, wheel, tests, and a clean tree at the end
 	@sh scripts/check.sh
 
-lint: setup ## Check format, style, and that imports keep to the layers
+lint: setup ## Check format, style, the layers of imports, and the map
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports --no-cache --no-logo
+	@$(BIN)/python scripts/draw_map.py --check
 
 types: setup ## Check types, strictly
 	@$(BIN)/mypy
 
 wheel: setup ## Build the wheel, and use it outside the repository
 	@sh scripts/wheel.sh
+
+map: setup ## Draw the map in CONTRIBUTING.md anew, from the code
+	@$(BIN)/python scripts/draw_map.py
 
 bench: setup ## Measure a turn at 10,000 memories
 	@$(BIN)/ricordo bench turn --memories 10000
