@@ -12,6 +12,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 .venv/bin/python -m venv "$work/venv"
 "$work/venv/bin/python" -m pip install --quiet --constraint constraints.txt "$work"/dist/*.whl
 cd "$work"
+# A user's folder has modules of everybody's names, and Python looks there first.
+for name in tools graph stores nodes cli readers evals; do echo 'raise SystemExit("error: not the package")' >$name.py; done
 "$work/venv/bin/python" - "$root" <<'EOF'
 """Import every module of the installed packages, and compare the wheel's files with the repository's."""
 import importlib
@@ -21,9 +23,11 @@ from pathlib import Path
 
 root = Path(sys.argv[1])
 shipped = {str(file) for file in files("ricordo") or [] if ".dist-info" not in str(file)}
-shipped = {name for name in shipped if name.endswith((".py", ".sql")) and not name.startswith("..")}
-packages = {name.partition("/")[0] for name in shipped}
-there = {str(f.relative_to(root)) for name in packages for kind in ("py", "sql") for f in (root / name).rglob(f"*.{kind}")}
+shipped = {name for name in shipped if not name.startswith("..")}
+if strangers := {name.partition("/")[0] for name in shipped} - {"ricordo"}:
+    sys.exit(f"error: the wheel holds more than ricordo: {', '.join(sorted(strangers))}")
+shipped = {name for name in shipped if name.endswith((".py", ".sql"))}
+there = {str(f.relative_to(root)) for kind in ("py", "sql") for f in (root / "ricordo").rglob(f"*.{kind}")}
 if missing := sorted(there - shipped):
     sys.exit(f"error: not in the wheel: {', '.join(missing)}")
 for name in sorted(shipped):
