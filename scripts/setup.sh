@@ -70,7 +70,6 @@ rm -f $stamp
 
 # Settings of a user's own pip that would send the packages elsewhere.
 export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-export PYTHONWARNINGS=ignore # setuptools warns of every editable installation
 unset PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PYTHONPATH PYTHONHOME
 
 say "Installing Ricordo's packages: the first time this takes a minute or two."
