@@ -134,7 +134,7 @@ def test_no_secret_gets_into_an_image() -> None:
 def test_what_the_checks_make_is_ignored_by_git() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is no git checkout")
-    made = [".venv/x", ".env", ".langgraph_api/x", "graph/__pycache__/x", "ricordo.egg-info/x", "build/x", "dist/x"]
+    made = [".venv/x", ".env", ".langgraph_api/x", "ricordo/__pycache__/x", "ricordo.egg-info/x", "build/x", "dist/x"]
     done = subprocess.run(
         ["git", "check-ignore", *made], cwd=ROOT, capture_output=True, text=True, check=False, env=dict(os.environ)
     )
