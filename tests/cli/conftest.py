@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import PROGRAM
 from tests.support.langgraph_server import ROOT, bare_environment
-from tests.support.ricordo import PROGRAM
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 _SECONDS = 120

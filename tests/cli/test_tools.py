@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.command import start
 from tests.support.langgraph_server import ROOT
 from tests.support.openai_script import ChatRequest, Reply, say, text_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.ricordo import start
 from tests.support.servers import wait_until
 
 OWN = '''

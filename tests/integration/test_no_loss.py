@@ -13,10 +13,10 @@ import pytest
 
 from ricordo.graph.notebook import open_agent
 from tests.support import dying_agent
+from tests.support.command import answer_of, start
 from tests.support.langgraph_server import ROOT, bare_environment, until
 from tests.support.openai_script import ChatRequest, Reply, call, say
 from tests.support.openai_server import OpenAIServer
-from tests.support.ricordo import answer_of, start
 
 FIRST, SECOND = "Please note that the ferry leaves at noon.", "When does it leave?"
 _DRIVER = [sys.executable, dying_agent.__file__]

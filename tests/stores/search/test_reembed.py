@@ -20,7 +20,7 @@ from ricordo.stores.postgres.database import EVERYONE, Database
 from ricordo.stores.search.embedding_space import TABLES, ensure_space
 from ricordo.stores.search.reembed import reembed
 from ricordo.stores.search.vectors import Prepared, Unit, VectorMemory, make_query
-from tests.support.ricordo import start
+from tests.support.command import start
 
 _MANY = 160
 
