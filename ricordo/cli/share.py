@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ricordo.cli.parts import options, output
+from ricordo.cli.parts.stores import open_memory
+from ricordo.cli.parts.tables import write_list
 
 if TYPE_CHECKING:
     from ricordo.stores.sharing import Share
@@ -15,13 +17,9 @@ _Giver = Annotated[str, typer.Option("--from", metavar="NAME", help="Whose memor
 _Names = Annotated[list[str] | None, typer.Option(metavar="NAME")]
 
 
-@app.callback()
-def _group() -> None:
-    """Let others read a user's memory or documents, and take that back; writing is never shared."""
-
-
 @app.command("add")
-def add(
+@output.command
+async def add(
     giver: _Giver,
     to: Annotated[str | None, typer.Option("--to", metavar="NAME", help="The user who may read it.")] = None,
     team: Annotated[str | None, typer.Option("--team", metavar="TEAM", help="Or the team that may.")] = None,
@@ -39,28 +37,23 @@ def add(
       ricordo share add --from anna --to berta --tag boats
       ricordo share add --from anna --team crew --kind knowledge_base
     """
-    output.stdout()
+    from ricordo.stores.sharing import add_share
 
-    async def work() -> None:
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.stores.sharing import add_share
-
-        async with open_memory(None) as memory:
-            share = await add_share(
-                memory.db,
-                output.as_text(giver),
-                kind=kind,
-                with_user=output.as_text(to) if to is not None else None,
-                with_team=output.as_text(team) if team is not None else None,
-                tag=output.as_text(tag) if tag is not None else None,
-            )
-        _report(share, "shared", as_json=as_json)
-
-    output.run(work, as_json=as_json)
+    async with open_memory(None) as memory:
+        share = await add_share(
+            memory.db,
+            output.as_text(giver),
+            kind=kind,
+            with_user=output.as_text(to) if to is not None else None,
+            with_team=output.as_text(team) if team is not None else None,
+            tag=output.as_text(tag) if tag is not None else None,
+        )
+    _report(share, "shared", as_json=as_json)
 
 
 @app.command("list")
-def list_shares(
+@output.command
+async def list_shares(
     user: options.User = options.DEFAULT_USER,
     revoked: Annotated[bool, typer.Option("--revoked", help="Also what was taken back.")] = False,
     as_json: options.Json = False,
@@ -72,29 +65,23 @@ def list_shares(
       ricordo share list --user anna
       ricordo share list --user berta --revoked --json
     """
-    output.stdout()
+    from ricordo.stores.sharing import shares_of
 
-    async def work() -> None:
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.cli.parts.tables import write_table
-        from ricordo.stores.sharing import shares_of
-
-        name = output.as_text(user)
-        async with open_memory(None) as memory:
-            shares = await shares_of(memory.db, name, revoked=revoked)
-        if as_json:
-            output.write_json({"user_id": name, "shares": [_plain(share) for share in shares]})
-        elif shares:
-            rows = [(s.user_id, _receiver(s), s.kind, s.tag, s.created_at, s.revoked_at, s.id) for s in shares]
-            write_table(["from", "with", "kind", "tag", "since", "revoked", "id"], rows)
-        else:
-            output.note(f"'{output.plain(name)}' shares nothing, and nothing is shared with that user.")
-
-    output.run(work, as_json=as_json)
+    name = output.as_text(user)
+    async with open_memory(None) as memory:
+        shares = await shares_of(memory.db, name, revoked=revoked)
+    write_list(
+        {"user_id": name, "shares": list(map(_plain, shares))},
+        ["from", "with", "kind", "tag", "since", "revoked", "id"],
+        [(s.user_id, _receiver(s), s.kind, s.tag, s.created_at, s.revoked_at, s.id) for s in shares],
+        f"'{output.plain(name)}' shares nothing, and nothing is shared with that user.",
+        as_json=as_json,
+    )
 
 
 @app.command("revoke")
-def revoke(
+@output.command
+async def revoke(
     share: Annotated[str, typer.Argument(metavar="ID", help="The share's id, as in the list.")],
     giver: _Giver,
     as_json: options.Json = False,
@@ -105,21 +92,16 @@ def revoke(
     Examples:
       ricordo share revoke 1b4e28ba-2fa1-41d2-883f-0016d3cca427 --from anna
     """
-    output.stdout()
+    from ricordo.stores.sharing import revoke_share
 
-    async def work() -> None:
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.stores.sharing import revoke_share
-
-        async with open_memory(None) as memory:
-            taken_back = await revoke_share(memory.db, output.as_text(giver), share)
-        _report(taken_back, "revoked", as_json=as_json)
-
-    output.run(work, as_json=as_json)
+    async with open_memory(None) as memory:
+        taken_back = await revoke_share(memory.db, output.as_text(giver), share)
+    _report(taken_back, "revoked", as_json=as_json)
 
 
 @app.command("team")
-def team(
+@output.command
+async def team(
     name: Annotated[str, typer.Argument(metavar="TEAM", help="The team's name.")],
     add: _Names = None,
     remove: _Names = None,
@@ -133,23 +115,17 @@ def team(
       ricordo share team crew --remove carla
       ricordo share team crew
     """
-    output.stdout()
+    from ricordo.stores.sharing import change_team
 
-    async def work() -> None:
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.stores.sharing import change_team
-
-        async with open_memory(None) as memory:
-            own = [[output.as_text(one) for one in names or []] for names in (add, remove)]
-            members = await change_team(memory.db, output.as_text(name), add=own[0], remove=own[1])
-        if as_json:
-            output.write_json({"team": output.as_text(name), "members": members})
-        elif members:
-            output.write("".join(f"{output.plain(member)}\n" for member in members))
-        else:
-            output.note(f"Nobody is in the team '{output.plain(name)}'.")
-
-    output.run(work, as_json=as_json)
+    async with open_memory(None) as memory:
+        own = [[output.as_text(one) for one in names or []] for names in (add, remove)]
+        members = await change_team(memory.db, output.as_text(name), add=own[0], remove=own[1])
+    if as_json:
+        output.write_json({"team": output.as_text(name), "members": members})
+    elif members:
+        output.write("".join(f"{output.plain(member)}\n" for member in members))
+    else:
+        output.note(f"Nobody is in the team '{output.plain(name)}'.")
 
 
 def _report(share: "Share", what: str, *, as_json: bool) -> None:
