@@ -1,7 +1,8 @@
 """`ricordo bench`: how long a turn takes, a recall beside many other users, a start with thousands of tools."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,12 +39,10 @@ async def bench_turn(
         output.write_json(report)
         return
     times = report.pop("milliseconds")
-    output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
+    _write_facts(report, 18)
     phases = times.pop("phases_with_their_embeddings")
-    output.write(f"\n{'milliseconds':<32}{'p50':>10}{'p95':>10}\n")
-    rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
-    for name, spread in rows:
-        output.write(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+    output.write("\n")
+    _write_times(times | {f"  {name}": spread for name, spread in phases.items()}, 32)
 
 
 @app.command("thread")
@@ -79,7 +78,7 @@ async def bench_thread(
     if as_json:
         output.write_json(report)
     else:
-        output.write("".join(f"{name.replace('_', ' '):<28} {value}\n" for name, value in report.items()))
+        _write_facts(report, 28)
 
 
 @app.command("compaction")
@@ -106,9 +105,7 @@ async def bench_compaction(
     if as_json:
         output.write_json(report)
         return
-    output.write(f"{'milliseconds':<36}{'p50':>10}{'p95':>10}\n")
-    for name, spread in report["milliseconds"].items():
-        output.write(f"{name.replace('_', ' '):<36}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+    _write_times(report["milliseconds"], 36)
 
 
 @app.command("tools")
@@ -172,11 +169,20 @@ async def bench_tenants(
         output.write_json(report)
         return
     times, found = report.pop("milliseconds"), report.pop("recall_at_10")
-    output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
-    output.write(f"\n{'milliseconds':<34}{'p50':>10}{'p95':>10}\n")
-    for name, spread in times.items():
-        output.write(f"{name.replace('_', ' '):<34}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
+    _write_facts(report, 18)
+    output.write("\n")
+    _write_times(times, 34)
     output.write("\nof the ten best, found\n")
     for name, part in found.items():
         of = part.get("memories", part.get("users"))
         output.write(f"{name.replace('_', ' '):<34}{part['per_cent']:>9.1f}%  ({of})\n")
+
+
+def _write_facts(facts: Mapping[str, Any], width: int) -> None:
+    output.write("".join(f"{name.replace('_', ' '):<{width}} {value}\n" for name, value in facts.items()))
+
+
+def _write_times(times: Mapping[str, Mapping[str, float]], width: int) -> None:
+    output.write(f"{'milliseconds':<{width}}{'p50':>10}{'p95':>10}\n")
+    for name, spread in times.items():
+        output.write(f"{name.replace('_', ' '):<{width}}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
