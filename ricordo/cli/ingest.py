@@ -40,18 +40,17 @@ async def ingest(
       ricordo ingest arxiv:2310.08560
       ricordo ingest ~/papers --user alice --json
     """
+    from ricordo.common.settings import get_settings
+    from ricordo.stores.ingest import Ingestion
     from ricordo.stores.ingest import ingest as take_in
 
     outcomes: list[Outcome] = []
     async with open_memory(user, embedding=True) as memory:
-        from ricordo.common.settings import get_settings
-
         with _Display(quiet=as_json) as display:
+            job = Ingestion(memory.knowledge_base, get_settings(), memory.user_id, progress=display.advance)
             for target in targets:
                 display.start(target)
-                async for outcome in take_in(
-                    memory.knowledge_base, get_settings(), memory.user_id, target, progress=display.advance
-                ):
+                async for outcome in take_in(job, target):
                     outcomes.append(outcome)
                     display.tell(outcome)
     if as_json:

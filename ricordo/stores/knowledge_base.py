@@ -101,23 +101,21 @@ class KnowledgeBase:
         chunks = await asyncio.to_thread(split, document.pages, chunk_size, chunk_overlap)
         if not chunks:
             raise DocumentError(f"{source} holds no text: nothing was stored.")
-        digest = content_hash(document, chunk_size, chunk_overlap)
-        document_id = make_id("document", user_id, source)
+        id_, digest = make_id("document", user_id, source), content_hash(document, chunk_size, chunk_overlap)
+        filing = _Filing(id_, user_id, source, document, digest, known, chunks)
         async with self.db.transaction(user_id) as conn:
-            if await _is_same(conn, document_id, digest, known):
-                return DocumentResult(document_id, len(chunks), "unchanged")
-        filing = _Filing(document_id, user_id, source, document, digest, known, chunks)
-        units = filing.units()
-        prepared = await self._embed(user_id, units, progress)
+            if await filing.is_stored(conn):
+                return DocumentResult(id_, len(chunks), "unchanged")
+        prepared = await self._embed(user_id, filing.units(), progress)
         async with self.db.transaction(user_id) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(document_id),))
-            if await _is_same(conn, document_id, digest, known):  # another process stored it while this one embedded
-                return DocumentResult(document_id, len(chunks), "unchanged")
-            old = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s", (document_id,))
+            await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(id_),))
+            if await filing.is_stored(conn):  # by another process, while this one embedded
+                return DocumentResult(id_, len(chunks), "unchanged")
+            old = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s", (id_,))
             await self.vectors.delete(conn, [row["id"] for row in await old.fetchall()])
             replaced = await filing.write(conn)
             await self.vectors.write(conn, user_id, prepared)
-        return DocumentResult(document_id, len(chunks), "replaced" if replaced else "new")
+        return DocumentResult(id_, len(chunks), "replaced" if replaced else "new")
 
     async def add_text(self, user_id: str, text: str, metadata: Mapping[str, Any]) -> UUID:
         """Store a text as a document of its own.
@@ -216,15 +214,6 @@ def _unknown(document_id: UUID) -> NotFoundError:
     return NotFoundError(f"There is no document {document_id}. `ricordo kb list` shows what is stored.")
 
 
-async def _is_same(conn: Connection, document_id: UUID, digest: bytes, metadata: dict[str, Any]) -> bool:
-    """Tell whether the document is stored with this content; what is known of it is brought up to date then."""
-    same = await conn.execute(
-        "UPDATE documents SET metadata = metadata || %s WHERE id = %s AND content_hash = %s",
-        (Jsonb(metadata), document_id, digest),
-    )
-    return bool(same.rowcount)
-
-
 @dataclass(frozen=True, slots=True)
 class _Filing:
     """A document on its way into the tables."""
@@ -236,6 +225,14 @@ class _Filing:
     digest: bytes
     metadata: dict[str, Any]
     chunks: Sequence[Chunk]
+
+    async def is_stored(self, conn: Connection) -> bool:
+        """Tell whether the document is stored with this content; what is known of it is brought up to date then."""
+        same = await conn.execute(
+            "UPDATE documents SET metadata = metadata || %s WHERE id = %s AND content_hash = %s",
+            (Jsonb(self.metadata), self.id, self.digest),
+        )
+        return bool(same.rowcount)
 
     async def write(self, conn: Connection) -> bool:
         """Write the document's own row; return whether there was one before."""
