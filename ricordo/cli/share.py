@@ -1,6 +1,7 @@
 """`ricordo share`: what users let each other read."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -71,7 +72,7 @@ async def list_shares(
     async with open_memory(None) as memory:
         shares = await shares_of(memory.db, name, revoked=revoked)
     write_list(
-        {"user_id": name, "shares": list(map(_plain, shares))},
+        {"user_id": name, "shares": list(map(asdict, shares))},
         ["from", "with", "kind", "tag", "since", "revoked", "id"],
         [(s.user_id, _receiver(s), s.kind, s.tag, s.created_at, s.revoked_at, s.id) for s in shares],
         f"'{output.plain(name)}' shares nothing, and nothing is shared with that user.",
@@ -130,7 +131,7 @@ async def team(
 
 def _report(share: "Share", what: str, *, as_json: bool) -> None:
     if as_json:
-        output.write_json(_plain(share))
+        output.write_json(asdict(share))
         return
     tagged = f" tagged '{output.plain(share.tag)}'" if share.tag is not None else ""
     line = f"{what}: {share.kind} of {share.user_id}{tagged}, with {_receiver(share)}"
@@ -140,7 +141,3 @@ def _report(share: "Share", what: str, *, as_json: bool) -> None:
 
 def _receiver(share: "Share") -> str:
     return share.with_user if share.with_user is not None else f"team {share.with_team}"
-
-
-def _plain(share: "Share") -> dict[str, Any]:
-    return {name: getattr(share, name) for name in share.__slots__}

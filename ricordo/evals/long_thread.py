@@ -25,8 +25,8 @@ from ricordo.graph.limits import limits_of
 from ricordo.graph.notebook import Agent
 from ricordo.graph.resources import Resources
 from ricordo.models import tokens
-from ricordo.stores.postgres.database import Database
-from ricordo.stores.retention import Keep, prune
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.retention import Keep, checkpoints_of, prune
 
 _MODEL = "openai:gpt-long-thread"  # counted by OpenAI's tables, without a margin
 _THREAD = "long"
@@ -94,13 +94,12 @@ async def run_long_thread(resources: Resources, *, turns: int, window: int, prog
     settings = resources.settings.model_copy(update={"context_window": window, "summary_model": "offline"})
     rows: list[LongTurn] = []
     async with scratch_agent(resources, {_MODEL: talker}, settings, resources.embedder) as (agent, saver):
-        db = agent.resources.db
         for turn in range(1, turns + 1):
             rows.append(await _turn(agent, talker, turn, rows[-1].kept_bytes if rows else 0))
             progress("turns", turn, turns)
             if turn == turns // 2:
-                await prune(db, saver, Keep(checkpoints=1))
-                rows[-1] = replace(rows[-1], kept_bytes=await _checkpoint_bytes(db))
+                await prune(agent.resources.db, saver, Keep(checkpoints=1))
+                rows[-1] = replace(rows[-1], kept_bytes=await _kept_bytes(agent))
     return rows
 
 
@@ -108,7 +107,7 @@ async def _turn(agent: Agent, talker: _Talker, turn: int, kept_before: int) -> L
     talker.turn, talker.sent = turn, []
     answer = await agent.ask(_words(turn, "q"), _THREAD, model=_MODEL)
     manager, limits = agent.resources.manager, limits_of(SimpleNamespace(context=Context(model=_MODEL)))
-    kept = await _checkpoint_bytes(agent.resources.db)
+    kept = await _kept_bytes(agent)
     return LongTurn(
         turn=turn,
         tokens=max(talker.sent),
@@ -122,16 +121,9 @@ async def _turn(agent: Agent, talker: _Talker, turn: int, kept_before: int) -> L
     )
 
 
-async def _checkpoint_bytes(db: Database) -> int:
-    """Return the bytes of the thread's checkpoints as stored, with all that belongs to them."""
-    query = (
-        "SELECT (SELECT coalesce(sum(pg_column_size(checkpoint) + pg_column_size(metadata)), 0) FROM checkpoints) "
-        "+ (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_blobs) "
-        "+ (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes) AS bytes"
-    )
-    async with db.as_owner() as conn:
-        row = await (await conn.execute(query)).fetchone()
-    return int((row or {"bytes": 0})["bytes"])
+async def _kept_bytes(agent: Agent) -> int:
+    row = await checkpoints_of(agent.resources.db, thread_key(agent.resources.manager.user_id, _THREAD))
+    return int(row["checkpoint_bytes"])
 
 
 def write_csv(rows: Sequence[LongTurn], path: Path) -> None:

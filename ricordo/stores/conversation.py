@@ -1,6 +1,5 @@
 """Conversation memory: the messages of a thread, and whose thread it is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -92,19 +91,6 @@ async def message(conn: Connection, message_id: UUID) -> Row | None:
     """Read one message by its id."""
     cursor = await conn.execute("SELECT * FROM messages WHERE id = %s", (message_id,))
     return await cursor.fetchone()
-
-
-async def mark_summarised(conn: Connection, thread_id: UUID, summary_id: UUID, ids: Sequence[UUID]) -> bool:
-    """Put messages under a summary: all of them or none.
-
-    Returns:
-        False if another compaction has covered one of them meanwhile; the caller then rolls back.
-    """
-    marked = await conn.execute(
-        "UPDATE messages SET summary_id = %s WHERE thread_id = %s AND id = ANY(%s) AND summary_id IS NULL",
-        (summary_id, thread_id, list(ids)),
-    )
-    return marked.rowcount == len(ids)
 
 
 def passage(row: Row) -> Passage:

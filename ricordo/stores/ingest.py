@@ -9,7 +9,7 @@ async for outcome in ingest(Ingestion(knowledge_base, settings, "alice"), "paper
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -94,11 +94,12 @@ async def ingest(job: Ingestion, target: str) -> AsyncIterator[Outcome]:
     """
     check_sizes(job.chunk_size, job.chunk_overlap)
     target = clean(target).strip()
-    if (save := _save_from_afar(job, target)) is not None:
-        try:
-            yield await save
-        except (InputError, ServiceError) as error:
-            yield Outcome(target, "failed", detail=str(error))
+    try:
+        saved = await _save_from_afar(job, target)
+    except (InputError, ServiceError) as error:
+        saved = Outcome(target, "failed", detail=str(error))
+    if saved is not None:
+        yield saved
         return
     if not target:
         yield Outcome(target, "failed", detail="Nothing is named: give a file, a directory, an address or arxiv:ID.")
@@ -117,18 +118,14 @@ def _local(target: str) -> tuple[Path, bool]:
     return Path(path), os.path.isdir(path)  # noqa: PTH112 - pathlib's raises where a name is too long
 
 
-def _save_from_afar(job: Ingestion, target: str) -> Awaitable[Outcome] | None:
-    """Return what stores a paper or an address; None if the target is neither."""
+async def _save_from_afar(job: Ingestion, target: str) -> Outcome | None:
+    """Store a paper or what an address holds; None if the target is neither."""
     found = re.match(r"(?i)arxiv:|https?://(?P<host>[^/?#]*)(?P<path>/[a-z]+/)?", target)
     if found is None:
         return None
     if found["host"] is None or (found["host"].lower() in _ARXIV_HOSTS and found["path"] in {"/abs/", "/pdf/"}):
-        return _save_named_paper(job, target)
-    return _save_address(job, target)
-
-
-async def _save_named_paper(job: Ingestion, name: str) -> Outcome:
-    return await save_paper(job, parse_id(name))
+        return await save_paper(job, parse_id(target))
+    return await _save_address(job, target)
 
 
 async def save_paper(job: Ingestion, paper: ArxivId) -> Outcome:

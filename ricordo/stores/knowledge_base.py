@@ -111,9 +111,8 @@ class KnowledgeBase:
             await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(id_),))
             if await filing.is_stored(conn):  # by another process, while this one embedded
                 return DocumentResult(id_, len(chunks), "unchanged")
-            old = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s", (id_,))
-            await self.vectors.delete(conn, [row["id"] for row in await old.fetchall()])
-            replaced = await filing.write(conn)
+            replaced = await self._delete(conn, user_id, id_)
+            await filing.write(conn)
             await self.vectors.write(conn, user_id, prepared)
         return DocumentResult(id_, len(chunks), "replaced" if replaced else "new")
 
@@ -185,12 +184,16 @@ class KnowledgeBase:
             NotFoundError: This user has no such document.
         """
         async with self.db.transaction(user_id) as conn:
-            own = (document_id, user_id)
-            chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s AND user_id = %s", own)
-            await self.vectors.delete(conn, [row["id"] for row in await chunks.fetchall()])
-            deleted = await conn.execute("DELETE FROM documents WHERE id = %s AND user_id = %s", own)
-        if not deleted.rowcount:
-            raise _unknown(document_id)
+            if not await self._delete(conn, user_id, document_id):
+                raise _unknown(document_id)
+
+    async def _delete(self, conn: Connection, user_id: str, document_id: UUID) -> bool:
+        """Delete a document and its chunks; False if this user has no such document."""
+        own = (document_id, user_id)
+        chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s AND user_id = %s", own)
+        await self.vectors.delete(conn, [row["id"] for row in await chunks.fetchall()])
+        deleted = await conn.execute("DELETE FROM documents WHERE id = %s AND user_id = %s", own)
+        return bool(deleted.rowcount)
 
     async def _embed(self, user_id: str, units: Sequence[Unit], progress: Progress | None) -> Prepared:
         """Embed before anything is stored: it takes seconds, and no other writer is held up meanwhile."""
@@ -234,9 +237,8 @@ class _Filing:
         )
         return bool(same.rowcount)
 
-    async def write(self, conn: Connection) -> bool:
-        """Write the document's own row; return whether there was one before."""
-        before = await conn.execute("DELETE FROM documents WHERE id = %s", (self.id,))
+    async def write(self, conn: Connection) -> None:
+        """Write the document's own row."""
         read = self.document
         await conn.execute(
             "INSERT INTO documents (id, user_id, source, title, kind, content_hash, chunks, pages, metadata) "
@@ -246,7 +248,6 @@ class _Filing:
                 *(len(self.chunks), read.page_count, Jsonb(self.metadata)),
             ),
         )
-        return bool(before.rowcount)
 
     def units(self) -> list[Unit]:
         title = self.document.title

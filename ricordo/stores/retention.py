@@ -171,6 +171,13 @@ async def _rows(conn: Connection, query: str, params: dict[str, Any]) -> list[Ro
     return await (await conn.execute(query.encode(), params)).fetchall()
 
 
+async def checkpoints_of(db: Database, thread_id: UUID | str) -> Row:
+    """Count a thread's `checkpoints`, and `checkpoint_bytes` as stored, with all that belongs to them."""
+    async with db.as_owner() as conn:
+        (row,) = await _rows(conn, _CHECKPOINTS_OF, {"id": str(thread_id)})
+    return row
+
+
 @dataclass
 class _Pruning:
     """One pass over the database; each method counts what it removes, or would."""
@@ -250,19 +257,14 @@ class _Pruning:
                 await self._when_idle(thread, self._cut_back)
 
     async def _cut_back(self, thread: Row) -> None:
-        before = await self._checkpoints_of(thread)
+        before = await checkpoints_of(self.db, thread["id"])
         if self.dry_run:
             after = {"checkpoints": 1, "checkpoint_bytes": before["checkpoint_bytes"] / before["checkpoints"]}
             # An estimate: what the latest one needs cannot be told before.
         else:
             await self.saver.aprune([thread["id"]], strategy="keep_latest")
-            after = await self._checkpoints_of(thread)
+            after = await checkpoints_of(self.db, thread["id"])
         self.pruned.add({what: before[what] - after[what] for what in before})
-
-    async def _checkpoints_of(self, thread: Row) -> Row:
-        async with self.db.as_owner() as conn:
-            (row,) = await _rows(conn, _CHECKPOINTS_OF, thread)
-        return row
 
     async def forgotten(self) -> None:
         if self.keep.forgotten_days is None:
