@@ -1,22 +1,21 @@
 """`ricordo bench`: how long a turn takes, a recall beside many other users, a start with thousands of tools."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ricordo.cli.parts import options, output
+from ricordo.cli.parts.progress import progress
+from ricordo.cli.parts.stores import open_memory
 
 app = typer.Typer(help="How long a turn takes, a recall, a search for tools.")
 
 
-@app.callback()
-def _group() -> None:
-    """Measure Ricordo on this machine; your memory is neither read nor written."""
-
-
 @app.command("turn")
-def bench_turn(
+@output.command
+async def bench_turn(
     memories: Annotated[int, typer.Option(min=0, metavar="N", help="Units in memory before the first turn.")] = 10_000,
     turns: Annotated[int, typer.Option(min=20, metavar="N", help="Turns that are measured, on one thread.")] = 200,
     as_json: options.Json = False,
@@ -30,32 +29,25 @@ def bench_turn(
       ricordo bench turn
       ricordo bench turn --memories 100000 --json
     """
-    output.stdout()
+    from ricordo.evals.benchmark import benchmark_turns
+    from ricordo.graph.resources import open_resources
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.evals.benchmark import benchmark_turns
-        from ricordo.graph.resources import open_resources
-
-        async with open_resources() as resources:
-            with progress() as advance:
-                report = await benchmark_turns(resources, memories=memories, turns=turns, progress=advance)
-        if as_json:
-            output.write_json(report)
-            return
-        times = report.pop("milliseconds")
-        output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
-        phases = times.pop("phases_with_their_embeddings")
-        output.write(f"\n{'milliseconds':<32}{'p50':>10}{'p95':>10}\n")
-        rows = [*times.items(), *((f"  {name}", spread) for name, spread in phases.items())]
-        for name, spread in rows:
-            output.write(f"{name.replace('_', ' '):<32}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
-
-    output.run(work, as_json=as_json)
+    async with open_resources() as resources:
+        with progress() as advance:
+            report = await benchmark_turns(resources, memories=memories, turns=turns, progress=advance)
+    if as_json:
+        output.write_json(report)
+        return
+    times = report.pop("milliseconds")
+    _write_facts(report, 18)
+    phases = times.pop("phases_with_their_embeddings")
+    output.write("\n")
+    _write_times(times | {f"  {name}": spread for name, spread in phases.items()}, 32)
 
 
 @app.command("thread")
-def bench_thread(
+@output.command
+async def bench_thread(
     turns: Annotated[int, typer.Option(min=4, metavar="N", help="Turns of the thread.")] = 500,
     window: Annotated[int, typer.Option(min=2000, metavar="TOKENS", help="The model's window.")] = 8_000,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a line for each turn there.")] = None,
@@ -72,31 +64,26 @@ def bench_thread(
       ricordo bench thread
       ricordo bench thread --turns 500 --csv docs/long-thread.csv --svg docs/long-thread.svg
     """
-    output.stdout()
+    from ricordo.evals.long_thread import plot, run_long_thread, summary_of, write_csv
+    from ricordo.graph.resources import open_resources
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.evals.long_thread import plot, run_long_thread, summary_of, write_csv
-        from ricordo.graph.resources import open_resources
-
-        async with open_resources() as resources:
-            with progress() as advance:
-                rows = await run_long_thread(resources, turns=turns, window=window, progress=advance)
-        if csv:
-            write_csv(rows, csv)
-        if svg:
-            plot(rows, svg)
-        report = summary_of(rows)
-        if as_json:
-            output.write_json(report)
-        else:
-            output.write("".join(f"{name.replace('_', ' '):<28} {value}\n" for name, value in report.items()))
-
-    output.run(work, as_json=as_json)
+    async with open_resources() as resources:
+        with progress() as advance:
+            rows = await run_long_thread(resources, turns=turns, window=window, progress=advance)
+    if csv:
+        write_csv(rows, csv)
+    if svg:
+        plot(rows, svg)
+    report = summary_of(rows)
+    if as_json:
+        output.write_json(report)
+    else:
+        _write_facts(report, 28)
 
 
 @app.command("compaction")
-def bench_compaction(
+@output.command
+async def bench_compaction(
     repeats: Annotated[int, typer.Option(min=1, max=50, metavar="N", help="How often each is measured.")] = 20,
     as_json: options.Json = False,
 ) -> None:
@@ -109,28 +96,21 @@ def bench_compaction(
       ricordo bench compaction
       ricordo bench compaction --json
     """
-    output.stdout()
+    from ricordo.evals.compaction import benchmark_compaction
+    from ricordo.graph.resources import open_resources
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.evals.compaction import benchmark_compaction
-        from ricordo.graph.resources import open_resources
-
-        async with open_resources() as resources:
-            with progress() as advance:
-                report = await benchmark_compaction(resources, repeats=repeats, progress=advance)
-        if as_json:
-            output.write_json(report)
-            return
-        output.write(f"{'milliseconds':<36}{'p50':>10}{'p95':>10}\n")
-        for name, spread in report["milliseconds"].items():
-            output.write(f"{name.replace('_', ' '):<36}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
-
-    output.run(work, as_json=as_json)
+    async with open_resources() as resources:
+        with progress() as advance:
+            report = await benchmark_compaction(resources, repeats=repeats, progress=advance)
+    if as_json:
+        output.write_json(report)
+        return
+    _write_times(report["milliseconds"], 36)
 
 
 @app.command("tools")
-def bench_tools(
+@output.command
+async def bench_tools(
     tools: Annotated[int, typer.Option(min=10, metavar="N", help="How many tools are registered.")] = 10_000,
     as_json: options.Json = False,
 ) -> None:
@@ -144,31 +124,25 @@ def bench_tools(
       ricordo bench tools
       ricordo bench tools --tools 1000 --json
     """
-    output.stdout()
+    from ricordo.evals.tool_start import benchmark_tools
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.evals.tool_start import benchmark_tools
-
-        async with open_memory(None) as memory:
-            with progress() as advance:
-                report = await benchmark_tools(memory.db, memory.embedder, tools=tools, progress=advance)
-        if as_json:
-            output.write_json(report)
-            return
-        output.write(f"{'seconds':<30}{'registering':>14}{'the rest':>12}\n")
-        for name, spread in report["seconds"].items():
-            registering, rest = spread.values()
-            output.write(f"{name.replace('_', ' '):<30}{registering:>14.2f}{rest:>12.2f}\n")
-        p50, p95 = report["milliseconds"]["search"].values()
-        output.write(f"\none search among {report['tools']:,}: p50 {p50:.2f} ms, p95 {p95:.2f} ms\n")
-
-    output.run(work, as_json=as_json)
+    async with open_memory(None) as memory:
+        with progress() as advance:
+            report = await benchmark_tools(memory.db, memory.embedder, tools=tools, progress=advance)
+    if as_json:
+        output.write_json(report)
+        return
+    output.write(f"{'seconds':<30}{'registering':>14}{'the rest':>12}\n")
+    for name, spread in report["seconds"].items():
+        registering, rest = spread.values()
+        output.write(f"{name.replace('_', ' '):<30}{registering:>14.2f}{rest:>12.2f}\n")
+    p50, p95 = report["milliseconds"]["search"].values()
+    output.write(f"\none search among {report['tools']:,}: p50 {p50:.2f} ms, p95 {p95:.2f} ms\n")
 
 
 @app.command("tenants")
-def bench_tenants(
+@output.command
+async def bench_tenants(
     memories: Annotated[int, typer.Option(min=100, metavar="N", help="Memories of all users.")] = 100_000,
     users: Annotated[int, typer.Option(min=2, metavar="N", help="Whom they belong to, in uneven shares.")] = 1000,
     queries: Annotated[int, typer.Option(min=20, metavar="N", help="Recalls that are measured.")] = 500,
@@ -184,29 +158,31 @@ def bench_tenants(
       ricordo bench tenants --memories 10000 --users 100
       ricordo bench tenants --memories 100000 --users 1000 --json
     """
-    output.stdout()
+    from ricordo.evals.tenants import benchmark_tenants
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.evals.tenants import benchmark_tenants
+    async with open_memory(None) as memory:
+        with progress() as advance:
+            report = await benchmark_tenants(
+                memory.db, memory.embedder, memories=memories, users=users, queries=queries, progress=advance
+            )
+    if as_json:
+        output.write_json(report)
+        return
+    times, found = report.pop("milliseconds"), report.pop("recall_at_10")
+    _write_facts(report, 18)
+    output.write("\n")
+    _write_times(times, 34)
+    output.write("\nof the ten best, found\n")
+    for name, part in found.items():
+        of = part.get("memories", part.get("users"))
+        output.write(f"{name.replace('_', ' '):<34}{part['per_cent']:>9.1f}%  ({of})\n")
 
-        async with open_memory(None) as memory:
-            with progress() as advance:
-                report = await benchmark_tenants(
-                    memory.db, memory.embedder, memories=memories, users=users, queries=queries, progress=advance
-                )
-        if as_json:
-            output.write_json(report)
-            return
-        times, found = report.pop("milliseconds"), report.pop("recall_at_10")
-        output.write("".join(f"{name.replace('_', ' '):<18} {value}\n" for name, value in report.items()))
-        output.write(f"\n{'milliseconds':<34}{'p50':>10}{'p95':>10}\n")
-        for name, spread in times.items():
-            output.write(f"{name.replace('_', ' '):<34}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")
-        output.write("\nof the ten best, found\n")
-        for name, part in found.items():
-            of = part.get("memories", part.get("users"))
-            output.write(f"{name.replace('_', ' '):<34}{part['per_cent']:>9.1f}%  ({of})\n")
 
-    output.run(work, as_json=as_json)
+def _write_facts(facts: Mapping[str, Any], width: int) -> None:
+    output.write("".join(f"{name.replace('_', ' '):<{width}} {value}\n" for name, value in facts.items()))
+
+
+def _write_times(times: Mapping[str, Mapping[str, float]], width: int) -> None:
+    output.write(f"{'milliseconds':<{width}}{'p50':>10}{'p95':>10}\n")
+    for name, spread in times.items():
+        output.write(f"{name.replace('_', ' '):<{width}}{spread['p50']:>10.1f}{spread['p95']:>10.1f}\n")

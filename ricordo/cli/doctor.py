@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _MARKS = {"ok": ("✓", "green"), "missing": ("·", "yellow"), "broken": ("✗", "red")}
 
 
-def doctor(as_json: options.Json = False) -> None:
+@output.command
+async def doctor(as_json: options.Json = False) -> int:
     """Check what is configured, what can be reached, what is missing, and say what to do.
 
     Nothing is sent but a question for the list of models, an empty search at arXiv, and a look at Tavily's address. No
@@ -23,20 +24,15 @@ def doctor(as_json: options.Json = False) -> None:
       ricordo doctor
       ricordo doctor --json | jq '.checks[] | select(.status != "ok")'
     """
-    output.stdout()
+    from ricordo.cli.checks.all import run_checks
 
-    async def work() -> int:
-        from ricordo.cli.checks.all import run_checks
-
-        checks = await _with_progress(run_checks())
-        broken = [check.name for check in checks if check.status == "broken"]
-        if as_json:
-            output.write_json({"ok": not broken, "checks": [vars(check) for check in checks]})
-        else:
-            _show(checks)
-        return output.FAILED if broken else 0
-
-    output.run(work, as_json=as_json)
+    checks = await _with_progress(run_checks())
+    broken = [check.name for check in checks if check.status == "broken"]
+    if as_json:
+        output.write_json({"ok": not broken, "checks": [vars(check) for check in checks]})
+    else:
+        _show(checks)
+    return output.FAILED if broken else 0
 
 
 async def _with_progress(checks: "dict[str, asyncio.Task[Check]]") -> "list[Check]":

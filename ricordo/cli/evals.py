@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.parts import options, output
+from ricordo.cli.parts.progress import progress
 from ricordo.cli.parts.stores import open_memory
 from ricordo.cli.parts.toolbox import chosen_model, open_toolbox
 
@@ -27,13 +28,9 @@ class By(StrEnum):
     meaning = "meaning"
 
 
-@app.callback()
-def _group() -> None:
-    """Measure retrieval on data of your own; your memory is neither read nor written."""
-
-
 @app.command("memory")
-def eval_memory(
+@output.command
+async def eval_memory(
     turns: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: conversation, id, date, speaker, text.")],
     queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: conversation, query, category, evidence.")],
     k: _Depth = 10,
@@ -48,27 +45,20 @@ def eval_memory(
       ricordo eval memory --turns turns.jsonl --queries queries.jsonl
       ricordo eval memory --turns turns.jsonl --queries queries.jsonl -k 20 --json | jq .recall
     """
-    output.stdout()
+    from ricordo.evals.memory import evaluate_memory
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.evals.memory import evaluate_memory
-
-        async with open_memory(options.DEFAULT_USER) as memory:
-            with progress() as advance:
-                report = await evaluate_memory(
-                    turns, queries, k, db=memory.db, embedder=memory.embedder, progress=advance
-                )
-        if as_json:
-            output.write_json(report.as_dict())
-        else:
-            output.write(_memory_report(report))
-
-    output.run(work, as_json=as_json)
+    async with open_memory(options.DEFAULT_USER) as memory:
+        with progress() as advance:
+            report = await evaluate_memory(turns, queries, k, db=memory.db, embedder=memory.embedder, progress=advance)
+    if as_json:
+        output.write_json(report.as_dict())
+    else:
+        output.write(_memory_report(report))
 
 
 @app.command("tools")
-def eval_tools(
+@output.command
+async def eval_tools(
     queries: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: task, ground_truth_tools.")],
     tools: Annotated[
         Path | None,
@@ -93,33 +83,27 @@ def eval_tools(
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by words
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --augment
     """
-    output.stdout()
+    from ricordo.common.settings import get_settings
+    from ricordo.evals.tools import evaluate_tools
+    from ricordo.models.embeddings import chosen_embedder
 
-    async def work() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.common.settings import get_settings
-        from ricordo.evals.tools import evaluate_tools
-        from ricordo.models.embeddings import chosen_embedder
-
-        settings = get_settings()
-        async with AsyncExitStack() as stack:
-            among = tools or (await stack.enter_async_context(open_toolbox())).toolbox
-            advance = stack.enter_context(progress())
-            report = await evaluate_tools(
-                among,
-                queries,
-                k,
-                embedder=None if by is By.words else chosen_embedder(settings),
-                words=by is not By.meaning,
-                writer=chosen_model(settings) if augment else None,
-                progress=advance,
-            )
-        if as_json:
-            output.write_json(report.as_dict())
-        else:
-            output.write(_tools_report(report))
-
-    output.run(work, as_json=as_json)
+    settings = get_settings()
+    async with AsyncExitStack() as stack:
+        among = tools or (await stack.enter_async_context(open_toolbox())).toolbox
+        advance = stack.enter_context(progress())
+        report = await evaluate_tools(
+            among,
+            queries,
+            k,
+            embedder=None if by is By.words else chosen_embedder(settings),
+            words=by is not By.meaning,
+            writer=chosen_model(settings) if augment else None,
+            progress=advance,
+        )
+    if as_json:
+        output.write_json(report.as_dict())
+    else:
+        output.write(_tools_report(report))
 
 
 _SHOWN = 20

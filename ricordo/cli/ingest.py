@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 _SIGNS = {"new": "+", "replaced": "~", "unchanged": "=", "skipped": "-", "failed": "✗"}
 
 
-def ingest(
+@output.command
+async def ingest(
     targets: Annotated[
         list[str], typer.Argument(metavar="PATH|URL|arxiv:ID…", help="Files, directories, web addresses, papers.")
     ],
     user: options.Owner = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Store documents in the knowledge base, where every later turn finds them.
 
     Every user of this database may read what is stored without --user; with it, that user alone.
@@ -39,30 +40,24 @@ def ingest(
       ricordo ingest arxiv:2310.08560
       ricordo ingest ~/papers --user alice --json
     """
-    output.stdout()
+    from ricordo.common.settings import get_settings
+    from ricordo.stores.ingest import Ingestion
+    from ricordo.stores.ingest import ingest as take_in
 
-    async def work() -> int:
-        from ricordo.stores.ingest import ingest as take_in
-
-        outcomes: list[Outcome] = []
-        async with open_memory(output.as_text(user) if user is not None else None, embedding=True) as memory:
-            from ricordo.common.settings import get_settings
-
-            with _Display(quiet=as_json) as display:
-                for target in targets:
-                    display.start(target)
-                    async for outcome in take_in(
-                        memory.knowledge_base, get_settings(), memory.user_id, target, progress=display.advance
-                    ):
-                        outcomes.append(outcome)
-                        display.tell(outcome)
-        if as_json:
-            output.write_json(_report(memory.user_id, outcomes))
-        else:
-            output.note(_summary(outcomes))
-        return output.FAILED if any(outcome.status == "failed" for outcome in outcomes) else 0
-
-    output.run(work, as_json=as_json)
+    outcomes: list[Outcome] = []
+    async with open_memory(user, embedding=True) as memory:
+        with _Display(quiet=as_json) as display:
+            job = Ingestion(memory.knowledge_base, get_settings(), memory.user_id, progress=display.advance)
+            for target in targets:
+                display.start(target)
+                async for outcome in take_in(job, target):
+                    outcomes.append(outcome)
+                    display.tell(outcome)
+    if as_json:
+        output.write_json(_report(memory.user_id, outcomes))
+    else:
+        output.note(_summary(outcomes))
+    return output.FAILED if any(outcome.status == "failed" for outcome in outcomes) else 0
 
 
 class _Display:

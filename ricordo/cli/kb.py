@@ -7,6 +7,7 @@ import typer
 
 from ricordo.cli.parts import options, output
 from ricordo.cli.parts.stores import open_memory
+from ricordo.cli.parts.tables import write_list
 
 if TYPE_CHECKING:
     from ricordo.stores.knowledge_base import StoredDocument
@@ -17,13 +18,9 @@ app = typer.Typer(help="The documents of the knowledge base.")
 _Document = Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document's id or its source, as in the list.")]
 
 
-@app.callback()
-def _group() -> None:
-    """Look after the documents of the knowledge base; `ricordo ingest` adds to it."""
-
-
 @app.command("list")
-def list_documents(user: options.Owner = None, as_json: options.Json = False) -> None:
+@output.command
+async def list_documents(user: options.Owner = None, as_json: options.Json = False) -> None:
     """List documents, the latest first: those for everyone, with --user also that user's own.
 
     \b
@@ -31,39 +28,24 @@ def list_documents(user: options.Owner = None, as_json: options.Json = False) ->
       ricordo kb list
       ricordo kb list --json | jq -r '.documents[].source'
     """
-    output.stdout()
-
-    async def show() -> None:
-        from ricordo.cli.parts.tables import write_table
-
-        async with open_memory(output.as_text(user) if user is not None else None) as memory:
-            documents = await memory.knowledge_base.documents(memory.user_id)
-        if as_json:
-            output.write_json({"user_id": memory.user_id, "documents": [_plain(each) for each in documents]})
-        elif documents:
-            write_table(
-                ["source", "title", "for", "pages", "chunks", "stored", "id"],
-                [
-                    (
-                        d.source,
-                        d.title,
-                        "everyone" if d.user_id == "*" else d.user_id,
-                        d.pages,
-                        d.chunks,
-                        d.created_at,
-                        d.id,
-                    )
-                    for d in documents
-                ],
-            )
-        else:
-            output.note("There are no documents yet: ricordo ingest PATH stores some.")
-
-    output.run(show, as_json=as_json)
+    async with open_memory(user) as memory:
+        documents = await memory.knowledge_base.documents(memory.user_id)
+    owners = ["everyone" if d.user_id == "*" else d.user_id for d in documents]
+    write_list(
+        {"user_id": memory.user_id, "documents": list(map(_plain, documents))},
+        ["source", "title", "for", "pages", "chunks", "stored", "id"],
+        [
+            (d.source, d.title, who, d.pages, d.chunks, d.created_at, d.id)
+            for d, who in zip(documents, owners, strict=True)
+        ],
+        "There are no documents yet: ricordo ingest PATH stores some.",
+        as_json=as_json,
+    )
 
 
 @app.command("show")
-def show_document(document: _Document, user: options.Owner = None, as_json: options.Json = False) -> None:
+@output.command
+async def show_document(document: _Document, user: options.Owner = None, as_json: options.Json = False) -> None:
     """Show what is known of a document.
 
     \b
@@ -71,19 +53,14 @@ def show_document(document: _Document, user: options.Owner = None, as_json: opti
       ricordo kb show paper.pdf
       ricordo kb show arxiv:2310.08560 --json
     """
-    output.stdout()
-
-    async def show() -> None:
-        async with open_memory(output.as_text(user) if user is not None else None) as memory:
-            known = _plain(await _find(memory, output.as_text(document)))
-        if as_json:
-            output.write_json(known)
-        else:
-            flat = known | known.pop("metadata")
-            lines = [f"{name:<12} {output.plain(str(value))}\n" for name, value in flat.items() if value is not None]
-            output.write("".join(lines))
-
-    output.run(show, as_json=as_json)
+    async with open_memory(user) as memory:
+        known = _plain(await _find(memory, output.as_text(document)))
+    if as_json:
+        output.write_json(known)
+    else:
+        flat = known | known.pop("metadata")
+        lines = [f"{name:<12} {output.plain(str(value))}\n" for name, value in flat.items() if value is not None]
+        output.write("".join(lines))
 
 
 @app.command("delete")
@@ -101,7 +78,7 @@ def delete_document(
     """
 
     async def delete() -> None:
-        async with open_memory(output.as_text(user) if user is not None else None) as memory:
+        async with open_memory(user) as memory:
             found = await _find(memory, output.as_text(document))
             if not yes:
                 with output.answered():

@@ -1,15 +1,18 @@
 """`ricordo memory`: what is remembered about a user, and how it came to be."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ricordo.cli.memory_output import filter_of, one_line, read_file, report, told, write_rows
 from ricordo.cli.parts import options, output
+from ricordo.cli.parts.progress import progress
 from ricordo.cli.parts.stores import open_memory
+from ricordo.cli.parts.tables import write_table
 
 if TYPE_CHECKING:
     from ricordo.stores.user_memory.store import UserMemory
@@ -30,16 +33,9 @@ _AsOf = Annotated[str | None, typer.Option("--as-of", metavar="DATE", help="What
 _Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="At most N.")]
 
 
-@app.callback()
-def _group() -> None:
-    """Look at what is remembered about a user, correct it, take it out and put it in.
-
-    The agent remembers and forgets by its tools; `docs/memory.md` tells by which rules.
-    """
-
-
 @app.command("list")
-def list_memories(
+@output.command
+async def list_memories(
     user: options.User = options.DEFAULT_USER,
     type_: _Type = None,
     importance: _Importance = None,
@@ -60,16 +56,14 @@ def list_memories(
       ricordo memory list --as-of 2026-11-01          what held then
       ricordo memory list --state forgotten           what `ricordo memory undo` can bring back
     """
-
-    async def show(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         which = filter_of(type_, tag, importance, since, until, as_of, origin=origin, state=state)
         write_rows(memory, await memory.list(which, limit), as_json=as_json, empty="no memories of that kind")
 
-    _run(show, user, as_json=as_json)
-
 
 @app.command("search")
-def search_memories(
+@output.command
+async def search_memories(
     query: Annotated[str, typer.Argument(metavar="QUESTION", help="What the memories should be about.")],
     user: options.User = options.DEFAULT_USER,
     type_: _Type = None,
@@ -88,26 +82,23 @@ def search_memories(
       ricordo memory search "what music do I like"
       ricordo memory search "home" --as-of 2026-03-01
     """
-
-    async def show(memory: "UserMemory") -> None:
+    async with _memory_of(user, embedding=True) as memory:
         which = filter_of(type_, tag, importance, since, until, as_of)
         hits = await memory.recall(output.as_text(query), limit, which, shared=True)
         found = [{**hit.row, "score": round(hit.score, 4)} for hit in hits]
         write_rows(memory, found, as_json=as_json, empty="no memories of that kind")
 
-    _run(show, user, as_json=as_json, embedding=True)
-
 
 @app.command("show")
-def show_memory(memory_id: _Id, user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
+@output.command
+async def show_memory(memory_id: _Id, user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
     """Show a memory: what it replaced and what replaced it, and where each comes from.
 
     \b
     Examples:
       ricordo memory show 1b4e28ba-2fa1-51d2-883f-0016d3cca427
     """
-
-    async def show(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         line, sources = await memory.show(output.as_text(memory_id))
         if as_json:
             every = [told(row) | {"sources": sources[row["id"]]} for row in line]
@@ -122,11 +113,10 @@ def show_memory(memory_id: _Id, user: options.User = options.DEFAULT_USER, as_js
                 output.write(f"{'said':<14} {output.plain(said)}\n")
             output.write("\n")
 
-    _run(show, user, as_json=as_json)
-
 
 @app.command("history")
-def show_history(
+@output.command
+async def show_history(
     memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="One memory; without it, all.")] = None,
     user: options.User = options.DEFAULT_USER,
     limit: _Limit = 100,
@@ -139,10 +129,7 @@ def show_history(
       ricordo memory history
       ricordo memory history 1b4e28ba-2fa1-51d2-883f-0016d3cca427 --json
     """
-
-    async def show(memory: "UserMemory") -> None:
-        from ricordo.cli.parts.tables import write_table
-
+    async with _memory_of(user) as memory:
         key = output.as_text(memory_id) if memory_id else None
         events = await memory.history(key, limit)
         line = (await memory.show(key))[0] if key and (not events or events[-1]["action"] != "purge") else []
@@ -156,11 +143,10 @@ def show_history(
         heads = ["when", "who", "what", "id", "why"]
         write_table(heads, [(e["at"], e["actor"], e["action"], e["memory_id"], e["reason"]) for e in events])
 
-    _run(show, user, as_json=as_json)
-
 
 @app.command("forget")
-def forget_memory(
+@output.command
+async def forget_memory(
     memory_id: _Id,
     reason: Annotated[str, typer.Option("--reason", metavar="WHY", help="For the history.")] = "by the user's command",
     user: options.User = options.DEFAULT_USER,
@@ -172,16 +158,14 @@ def forget_memory(
     Examples:
       ricordo memory forget 1b4e28ba-2fa1-51d2-883f-0016d3cca427
     """
-
-    async def work(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         done = await memory.forget(output.as_text(memory_id), output.as_text(reason), actor="user")
         report(memory, done, "forgot", "what had replaced it still holds", as_json=as_json)
 
-    _run(work, user, as_json=as_json)
-
 
 @app.command("undo")
-def undo_forgetting(
+@output.command
+async def undo_forgetting(
     memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="What; without it, the last.")] = None,
     user: options.User = options.DEFAULT_USER,
     as_json: options.Json = False,
@@ -193,19 +177,17 @@ def undo_forgetting(
       ricordo memory undo
       ricordo memory undo 1b4e28ba-2fa1-51d2-883f-0016d3cca427
     """
-
-    async def work(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         from ricordo.common.settings import get_settings
 
         key = output.as_text(memory_id) if memory_id else None
         done = await memory.undo(key, days=get_settings().memory_undo_days)
         report(memory, done, "brought back", "by now this holds in its place, so it is in history", as_json=as_json)
 
-    _run(work, user, as_json=as_json)
-
 
 @app.command("export")
-def export_memories(
+@output.command
+async def export_memories(
     user: options.User = options.DEFAULT_USER,
     to: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
 ) -> None:
@@ -216,8 +198,7 @@ def export_memories(
       ricordo memory export > memories.jsonl
       ricordo memory export --user alice -o alice.jsonl
     """
-
-    async def work(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         from ricordo.stores.user_memory.transfer import export_memory
 
         lines = await export_memory(memory)
@@ -228,11 +209,10 @@ def export_memories(
             to.write_text(text, encoding="utf-8")
         output.note(f"exported {len(lines)} lines of '{output.plain(memory.user_id)}'")
 
-    _run(work, user)
-
 
 @app.command("import")
-def import_memories(
+@output.command
+async def import_memories(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lines of JSON; - reads standard input.")],
     user: options.User = options.DEFAULT_USER,
     as_json: options.Json = False,
@@ -246,9 +226,7 @@ def import_memories(
       ricordo memory import memories.jsonl
       ricordo memory import alice.jsonl --user bob      gives Bob copies of his own
     """
-
-    async def work(memory: "UserMemory") -> None:
-        from ricordo.cli.parts.progress import progress
+    async with _memory_of(user, embedding=True) as memory:
         from ricordo.stores.user_memory.transfer import import_memory
 
         with progress() as advance:
@@ -258,34 +236,20 @@ def import_memories(
         else:
             output.note(f"imported {done.memories} memories ({done.known} known already) and {done.events} events")
 
-    _run(work, user, as_json=as_json, embedding=True)
-
 
 @app.command("stats")
-def show_stats(user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
+@output.command
+async def show_stats(user: options.User = options.DEFAULT_USER, as_json: options.Json = False) -> None:
     """Count memories: those that hold by type, importance and origin, those replaced, those forgotten."""
-
-    async def show(memory: "UserMemory") -> None:
+    async with _memory_of(user) as memory:
         counts = await memory.stats()
         if as_json:
             output.write_json({"user_id": memory.user_id, **counts})
         else:
             output.write("".join(f"{name:<14} {one_line(value)}\n" for name, value in counts.items()))
 
-    _run(show, user, as_json=as_json)
 
-
-def _run(
-    work: "Callable[[UserMemory], Coroutine[Any, Any, None]]",
-    user: str,
-    *,
-    as_json: bool = False,
-    embedding: bool = False,
-) -> None:
-    output.stdout()
-
-    async def with_memory() -> None:
-        async with open_memory(output.as_text(user), embedding=embedding) as manager:
-            await work(manager.user_memory)
-
-    output.run(with_memory, as_json=as_json)
+@asynccontextmanager
+async def _memory_of(user: str, *, embedding: bool = False) -> "AsyncIterator[UserMemory]":
+    async with open_memory(user, embedding=embedding) as manager:
+        yield manager.user_memory

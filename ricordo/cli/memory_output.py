@@ -2,10 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.cli.parts import output
+from ricordo.cli.parts.tables import local_time, write_list
+from ricordo.common.errors import InputError
 
 if TYPE_CHECKING:
     from ricordo.stores.user_memory.query import Filter
@@ -42,28 +45,25 @@ def filter_of(
 
 def write_rows(memory: "UserMemory", rows: "Sequence[Row]", *, as_json: bool, empty: str) -> None:
     """Write memories as a table, or say that there are none."""
-    from ricordo.cli.parts.tables import write_table
-
-    if as_json:
-        output.write_json({"user_id": memory.user_id, "memories": [told(row) for row in rows]})
-    elif rows:
-        heads = ["since", "until", "type", "importance", "origin", "content", "tags", "id"]
-        write_table(
-            ["score", *heads] if "score" in rows[0] else heads,
-            [
-                (
-                    *([f"{row['score']:.2f}"] if "score" in row else []),
-                    row["valid_from"],
-                    row["deleted_at"] or row["valid_to"],
-                    *(row[name] for name in ("type", "importance", "origin", "content")),
-                    ", ".join(row["tags"]),
-                    row["id"],
-                )
-                for row in rows
-            ],
-        )
-    else:
-        output.note(f"'{output.plain(memory.user_id)}' has {empty}.")
+    known = ["type", "importance", "origin", "content"]
+    heads = ["since", "until", *known, "tags", "id"]
+    write_list(
+        {"user_id": memory.user_id, "memories": list(map(told, rows))},
+        ["score", *heads] if rows and "score" in rows[0] else heads,
+        [
+            (
+                *([f"{row['score']:.2f}"] if "score" in row else []),
+                row["valid_from"],
+                row["deleted_at"] or row["valid_to"],
+                *(row[name] for name in known),
+                ", ".join(row["tags"]),
+                row["id"],
+            )
+            for row in rows
+        ],
+        f"'{output.plain(memory.user_id)}' has {empty}.",
+        as_json=as_json,
+    )
 
 
 def report(memory: "UserMemory", done: "Forgotten", verb: str, holds: str, *, as_json: bool) -> None:
@@ -85,10 +85,6 @@ def told(row: "Row") -> dict[str, Any]:
 
 def one_line(value: object) -> str:
     """Return a value on one line."""
-    from datetime import datetime
-
-    from ricordo.cli.parts.tables import local_time
-
     if isinstance(value, datetime):
         return local_time(value)
     if isinstance(value, dict):
@@ -104,8 +100,6 @@ def read_file(file: str) -> str:
     Raises:
         InputError: It cannot be read, or is no UTF-8.
     """
-    from ricordo.common.errors import InputError
-
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return raw.decode("utf-8-sig")

@@ -7,7 +7,8 @@ import typer
 from ricordo.cli.parts import options, output
 
 
-def prune(
+@output.command
+async def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only tell what would go.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -24,23 +25,18 @@ def prune(
       RICORDO_KEEP_TOOL_LOG_DAYS=90 ricordo prune
       ricordo prune --json
     """
-    output.stdout()
+    from ricordo.common.settings import get_settings
+    from ricordo.graph.checkpoints import open_checkpointer
+    from ricordo.stores.postgres.database import open_database
+    from ricordo.stores.retention import keep_of
+    from ricordo.stores.retention import prune as remove
 
-    async def work() -> None:
-        from ricordo.common.settings import get_settings
-        from ricordo.graph.checkpoints import open_checkpointer
-        from ricordo.stores.postgres.database import open_database
-        from ricordo.stores.retention import keep_of
-        from ricordo.stores.retention import prune as remove
-
-        settings = get_settings()
-        async with open_database(settings) as db, open_checkpointer(db.dsn) as saver:
-            pruned = await remove(db, saver, keep_of(settings), dry_run=dry_run)
-        if as_json:
-            output.write_json({"dry_run": dry_run, **pruned.as_dict()})
-            return
-        lines = [f"{name.replace('_', ' ')}\t{number}\n" for name, number in pruned.as_dict().items() if number]
-        output.note(("would go:" if dry_run else "gone:") if lines else "There is nothing to remove.")
-        output.write("".join(lines))
-
-    output.run(work, as_json=as_json)
+    settings = get_settings()
+    async with open_database(settings) as db, open_checkpointer(db.dsn) as saver:
+        pruned = await remove(db, saver, keep_of(settings), dry_run=dry_run)
+    if as_json:
+        output.write_json({"dry_run": dry_run, **pruned.as_dict()})
+        return
+    lines = [f"{name.replace('_', ' ')}\t{number}\n" for name, number in pruned.as_dict().items() if number]
+    output.note(("would go:" if dry_run else "gone:") if lines else "There is nothing to remove.")
+    output.write("".join(lines))

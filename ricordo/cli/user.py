@@ -5,17 +5,16 @@ from typing import Annotated
 import typer
 
 from ricordo.cli.parts import options, output
+from ricordo.cli.parts.progress import progress
+from ricordo.cli.parts.stores import open_memory
+from ricordo.cli.parts.tables import write_list
 
 app = typer.Typer(help="Users: list them, delete one with every trace.")
 
 
-@app.callback()
-def _group() -> None:
-    """Look after the users of this database."""
-
-
 @app.command("list")
-def list_users(as_json: options.Json = False) -> None:
+@output.command
+async def list_users(as_json: options.Json = False) -> None:
     """List the users for whom something is stored.
 
     \b
@@ -23,32 +22,23 @@ def list_users(as_json: options.Json = False) -> None:
       ricordo user list
       ricordo user list --json | jq -r '.users[].user_id'
     """
-    output.stdout()
+    from ricordo.stores.users import list_users as read
 
-    async def show() -> None:
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.cli.parts.tables import write_table
-        from ricordo.stores.users import list_users as read
-
-        async with open_memory(None) as memory:
-            users = await read(memory.db)
-        if as_json:
-            listed = [{"user_id": u.user_id, "rows": dict(u.rows), "last_seen": u.last_seen} for u in users]
-            output.write_json({"users": listed})
-        elif users:
-            heads = ["threads", "messages", "user_memory", "documents"]
-            write_table(
-                ["user", *heads, "last seen"],
-                [(u.user_id, *(u.rows.get(table, 0) for table in heads), u.last_seen) for u in users],
-            )
-        else:
-            output.note("Nobody has a memory here yet: ricordo chat begins one.")
-
-    output.run(show, as_json=as_json)
+    async with open_memory(None) as memory:
+        users = await read(memory.db)
+    counted = ["threads", "messages", "user_memory", "documents"]
+    write_list(
+        {"users": [{"user_id": u.user_id, "rows": dict(u.rows), "last_seen": u.last_seen} for u in users]},
+        ["user", *counted, "last seen"],
+        [(u.user_id, *(u.rows.get(table, 0) for table in counted), u.last_seen) for u in users],
+        "Nobody has a memory here yet: ricordo chat begins one.",
+        as_json=as_json,
+    )
 
 
 @app.command("delete")
-def delete_user(
+@output.command
+async def delete_user(
     user: Annotated[str, typer.Argument(metavar="NAME", help="The user, as in the list.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for the name again.")] = False,
     as_json: options.Json = False,
@@ -62,34 +52,27 @@ def delete_user(
       ricordo user delete anna
       ricordo user delete anna --yes --json
     """
-    output.stdout()
+    from ricordo.common.errors import NotFoundError
+    from ricordo.common.settings import get_settings
+    from ricordo.stores.users import delete_user as end
 
-    async def delete() -> None:
-        from ricordo.cli.parts.progress import progress
-        from ricordo.cli.parts.stores import open_memory
-        from ricordo.common.errors import NotFoundError
-        from ricordo.common.settings import get_settings
-        from ricordo.stores.users import delete_user as end
-
-        name = output.as_text(user)
-        async with open_memory(None) as memory:
-            if not yes:
-                _ask_for_name(name)
-            with progress() as advance:
-                wait = get_settings().thread_wait_seconds
-                deleted = await end(memory.db, name, wait_seconds=wait, progress=advance)
-        if not any(deleted.rows.values()):
-            raise NotFoundError(
-                f"Nothing is stored about '{output.plain(name)}': is the name right? `ricordo user list` shows all."
-            )
-        if as_json:
-            output.write_json({"user_id": name, "threads": deleted.threads, "rows": deleted.rows})
-            return
-        rows = sum(deleted.rows.values())
-        output.note(f"deleted {output.plain(name)}: {deleted.threads} threads, {rows} rows")
-        output.write("".join(f"{table}\t{count}\n" for table, count in deleted.rows.items()))
-
-    output.run(delete, as_json=as_json)
+    name = output.as_text(user)
+    async with open_memory(None) as memory:
+        if not yes:
+            _ask_for_name(name)
+        with progress() as advance:
+            wait = get_settings().thread_wait_seconds
+            deleted = await end(memory.db, name, wait_seconds=wait, progress=advance)
+    if not any(deleted.rows.values()):
+        raise NotFoundError(
+            f"Nothing is stored about '{output.plain(name)}': is the name right? `ricordo user list` shows all."
+        )
+    if as_json:
+        output.write_json({"user_id": name, "threads": deleted.threads, "rows": deleted.rows})
+        return
+    rows = sum(deleted.rows.values())
+    output.note(f"deleted {output.plain(name)}: {deleted.threads} threads, {rows} rows")
+    output.write("".join(f"{table}\t{count}\n" for table, count in deleted.rows.items()))
 
 
 def _ask_for_name(name: str) -> None:

@@ -39,15 +39,7 @@ def begin_of(text: str, zone: tzinfo | None) -> datetime:
 def end_of(text: str, zone: tzinfo | None) -> datetime:
     """Read the end of what is meant, the last moment that belongs to it: a day, month or year is meant as a whole.
 
-    Args:
-        text: As for `begin_of`.
-        zone: The user's; None: that of this machine.
-
-    Returns:
-        The moment, in UTC.
-
-    Raises:
-        InputError: It is no date.
+    Arguments, result and errors as for `begin_of`.
     """
     return _span(text, zone)[1]
 

@@ -5,33 +5,23 @@ vectors: embedding ten thousand texts would take minutes and change nothing here
 and that time is reported apart. The chat model is a stand-in that calls one tool and then answers, at once.
 """
 
-import json
-import os
-import platform
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
 from ricordo.common.text import make_id
 from ricordo.evals.made_up import directions, sentence
-from ricordo.evals.scratch import scratch_database
-from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.evals.metrics import Progress, heading, spread
+from ricordo.evals.stand_in import StandIn, call, scratch_agent
 from ricordo.graph.notebook import Agent
-from ricordo.graph.resources import Resources, in_use
+from ricordo.graph.resources import Resources
 from ricordo.models.embedding_models import Vectors
 from ricordo.models.embeddings import Embedder
-from ricordo.stores.manager import MemoryManager
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.vectors import Prepared, Unit, VectorMemory
 
@@ -41,37 +31,13 @@ _NEAR = 10
 """Turns around the 10th and the last one that are compared."""
 
 
-class _Instant(BaseChatModel):
-    """A stand-in model: asks for the time, then answers, without a delay."""
+class _Instant(StandIn):
+    """Asks for the time, then answers, without a delay."""
 
-    @property
-    def _llm_type(self) -> str:
-        return _MODEL
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self.bind(tools=tools, **kwargs)
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],  # noqa: ARG002 - LangChain's signature
-        stop: list[str] | None = None,  # noqa: ARG002 - the same
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the same
-        **_kwargs: Any,
-    ) -> ChatResult:
-        raise TypeError("the stand-in model only streams")
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 - LangChain's signature
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the same
-        **_kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
+    def reply(self, messages: Sequence[BaseMessage], tools: Sequence[Any]) -> AIMessageChunk:  # noqa: ARG002 - the base's
         if isinstance(messages[-1], ToolMessage):
-            yield ChatGenerationChunk(message=AIMessageChunk(content="It is late, and the tide is out."))
-            return
-        call = tool_call_chunk(name="get_current_time", args=json.dumps({"detailed": False}), id="call_1", index=0)
-        yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
+            return AIMessageChunk(content="It is late, and the tide is out.")
+        return call("get_current_time", "call_1", detailed=False)
 
 
 class _Clocked(Embedder):
@@ -94,9 +60,7 @@ class _Clocked(Embedder):
             self.seconds += time.perf_counter() - began
 
 
-async def benchmark_turns(
-    resources: Resources, *, memories: int, turns: int, progress: Callable[[str, int, int], None]
-) -> dict[str, Any]:
+async def benchmark_turns(resources: Resources, *, memories: int, turns: int, progress: Progress) -> dict[str, Any]:
     """Measure turns of one tool call each, on one thread.
 
     Args:
@@ -114,20 +78,12 @@ async def benchmark_turns(
     width = await resources.embedder.measure()
     clocked = _Clocked(resources.embedder._model, width)  # noqa: SLF001 - the same loaded model, not a second one
     await clocked.query("warm up")
-    async with scratch_database(resources.db.dsn, resources.embedder) as db, open_checkpointer(db.dsn) as saver:
-        await _fill(db, resources.embedder, memories, progress)
-        manager = MemoryManager(db, clocked)
-        own = Resources(resources.settings, db, clocked, manager, resources.toolbox, {_MODEL: _Instant()})
-        rows: list[dict[str, float]] = []
-        await own.toolbox.sync(db, clocked)
-        try:
-            with in_use(own):
-                async with aclosing(Agent(own, saver)) as agent:
-                    for turn in range(turns):
-                        rows.append(await _turn(agent, clocked, turn))
-                        progress("turns", turn + 1, turns)
-        finally:
-            await own.toolbox.sync(resources.db, resources.embedder)
+    rows: list[dict[str, float]] = []
+    async with scratch_agent(resources, {_MODEL: _Instant()}, resources.settings, clocked) as (agent, _):
+        await _fill(agent.resources.db, resources.embedder, memories, progress)
+        for turn in range(turns):
+            rows.append(await _turn(agent, clocked, turn))
+            progress("turns", turn + 1, turns)
     return _report(rows, memories, resources.embedder.model_id)
 
 
@@ -138,7 +94,7 @@ async def _turn(agent: Agent, clocked: _Clocked, number: int) -> dict[str, float
     return {"turn": total - clocked.seconds, "embeddings": clocked.seconds, **answer.seconds}
 
 
-async def _fill(db: Database, embedder: Embedder, memories: int, progress: Callable[[str, int, int], None]) -> None:
+async def _fill(db: Database, embedder: Embedder, memories: int, progress: Progress) -> None:
     dice, noise = random.Random(1), np.random.default_rng(1)  # noqa: S311 - no secret
     document = make_id("bench document")
     async with db.transaction("default") as conn:
@@ -170,26 +126,17 @@ def _columns(table: str, document: UUID, number: int) -> dict[str, Any]:
     return {"name": f"Name {number}", "type": "name"}
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    p50, p95 = np.percentile(values, [50, 95]) * 1000
-    return {"p50": round(float(p50), 1), "p95": round(float(p95), 1)}
-
-
 def _report(rows: list[dict[str, float]], memories: int, embeddings: str) -> dict[str, Any]:
     phases = [name for name in rows[0] if name not in ("turn", "embeddings")]
     early, late = rows[_NEAR // 2 : _NEAR // 2 + _NEAR], rows[-_NEAR:]
     return {
-        "benchmark": "turn",
-        "memories": memories,
-        "turns": len(rows),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **heading("turn", memories=memories, turns=len(rows)),
         "embedding_model": embeddings,
         "milliseconds": {
-            "turn_beside_embeddings": _spread([row["turn"] for row in rows]),
-            "embeddings": _spread([row["embeddings"] for row in rows]),
-            "around_turn_10": _spread([row["turn"] for row in early]),
-            f"around_turn_{len(rows)}": _spread([row["turn"] for row in late]),
-            "phases_with_their_embeddings": {name: _spread([row[name] for row in rows]) for name in phases},
+            "turn_beside_embeddings": spread([row["turn"] for row in rows]),
+            "embeddings": spread([row["embeddings"] for row in rows]),
+            "around_turn_10": spread([row["turn"] for row in early]),
+            f"around_turn_{len(rows)}": spread([row["turn"] for row in late]),
+            "phases_with_their_embeddings": {name: spread([row[name] for row in rows]) for name in phases},
         },
     }

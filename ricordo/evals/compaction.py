@@ -1,18 +1,14 @@
 """How long counting, compacting and reading back take, without a model; on a scratch database."""
 
-import os
-import platform
 import random
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from ricordo.evals.made_up import sentence
+from ricordo.evals.metrics import Progress, heading, spread
 from ricordo.evals.scratch import scratch_database
 from ricordo.graph.compaction.history import cover
 from ricordo.graph.context import Context
@@ -30,9 +26,7 @@ _SENTENCES = 4
 _PAGE = 4_000  # tokens
 
 
-async def benchmark_compaction(
-    resources: Resources, *, repeats: int, progress: Callable[[str, int, int], None]
-) -> dict[str, Any]:
+async def benchmark_compaction(resources: Resources, *, repeats: int, progress: Progress) -> dict[str, Any]:
     """Measure counting a full window, compacting 200 messages, and a page of a summary of three windows.
 
     Args:
@@ -63,15 +57,13 @@ async def benchmark_compaction(
                 read.append(await _timed(partial(memory.read_summary_memory, long, n + 1, budget=_PAGE)))
                 progress("measuring", n + 1, repeats)
     return {
-        "benchmark": "compaction",
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **heading("compaction"),
         "embedding_model": resources.embedder.model_id,
         "milliseconds": {
-            f"count_{_FULL_WINDOW}_tokens_first_time": _spread(cold),
-            f"count_{_FULL_WINDOW}_tokens_again": _spread(warm),
-            f"compact_{_MESSAGES}_messages": _spread(compacted),
-            f"page_of_{_LONG_THREAD}_messages": _spread(read),
+            f"count_{_FULL_WINDOW}_tokens_first_time": spread(cold),
+            f"count_{_FULL_WINDOW}_tokens_again": spread(warm),
+            f"compact_{_MESSAGES}_messages": spread(compacted),
+            f"page_of_{_LONG_THREAD}_messages": spread(read),
         },
     }
 
@@ -114,8 +106,3 @@ async def _timed(work: Callable[[], Awaitable[object]]) -> float:
     began = time.perf_counter()
     await work()
     return time.perf_counter() - began
-
-
-def _spread(seconds: list[float]) -> dict[str, float]:
-    p50, p95 = np.percentile(seconds, [50, 95]) * 1000
-    return {"p50": round(float(p50), 1), "p95": round(float(p95), 1)}

@@ -6,34 +6,27 @@ pruned, and the thread has to go on from there.
 """
 
 import csv
-import json
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field
 
 from ricordo.evals.lines import Chart, Series, draw
 from ricordo.evals.made_up import sentence
-from ricordo.evals.scratch import scratch_database
-from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.evals.metrics import Progress
+from ricordo.evals.stand_in import StandIn, call, scratch_agent
 from ricordo.graph.context import Context
 from ricordo.graph.limits import limits_of
 from ricordo.graph.notebook import Agent
-from ricordo.graph.resources import Resources, in_use
+from ricordo.graph.resources import Resources
 from ricordo.models import tokens
-from ricordo.stores.manager import MemoryManager
-from ricordo.stores.postgres.database import Database
-from ricordo.stores.retention import Keep, prune
+from ricordo.stores.conversation import thread_key
+from ricordo.stores.retention import Keep, checkpoints_of, prune
 
 _MODEL = "openai:gpt-long-thread"  # counted by OpenAI's tables, without a margin
 _THREAD = "long"
@@ -41,50 +34,21 @@ _LONGEST = 12
 """Sentences of a question or an answer."""
 
 
-class _Talker(BaseChatModel):
-    """The stand-in; it counts what it is sent, as a provider does."""
+class _Talker(StandIn):
+    """It counts what it is sent, as a provider does."""
 
     turn: int = 0
     sent: list[int] = Field(default_factory=list)
 
-    @property
-    def _llm_type(self) -> str:
-        return _MODEL
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self.bind(tools=tools, **kwargs)
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],  # noqa: ARG002 - LangChain's signature
-        stop: list[str] | None = None,  # noqa: ARG002 - the same
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the same
-        **_kwargs: Any,
-    ) -> ChatResult:
-        raise TypeError("the stand-in model only streams")
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 - LangChain's signature
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the same
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        self.sent.append(tokens.count_messages(messages) + tokens.count_tools(kwargs.get("tools") or []))
-        if call := None if isinstance(messages[-1], ToolMessage) else self._call(messages):
-            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
-        else:
-            yield ChatGenerationChunk(message=AIMessageChunk(content=_words(self.turn, "a")))
-
-    def _call(self, messages: Sequence[BaseMessage]) -> Any:
-        summaries = str(messages[1].text).split("## Summary Memory")[1].split("id=")[1:]
-        if self.turn % 10 == 0 and summaries:
-            args = json.dumps({"summary_id": summaries[0].split()[0]})
-            return tool_call_chunk(name="expand_summary", args=args, id=f"call_{self.turn}", index=0)
-        if self.turn % 3 == 0:
-            args = json.dumps({"detailed": True})
-            return tool_call_chunk(name="get_current_time", args=args, id=f"call_{self.turn}", index=0)
-        return None
+    def reply(self, messages: Sequence[BaseMessage], tools: Sequence[Any]) -> AIMessageChunk:
+        self.sent.append(tokens.count_messages(messages) + tokens.count_tools(tools))
+        if not isinstance(messages[-1], ToolMessage):
+            summaries = str(messages[1].text).split("## Summary Memory")[1].split("id=")[1:]
+            if self.turn % 10 == 0 and summaries:
+                return call("expand_summary", f"call_{self.turn}", summary_id=summaries[0].split()[0])
+            if self.turn % 3 == 0:
+                return call("get_current_time", f"call_{self.turn}", detailed=True)
+        return AIMessageChunk(content=_words(self.turn, "a"))
 
 
 def _words(turn: int, what: str) -> str:
@@ -114,9 +78,7 @@ class LongTurn:
     seconds: float
 
 
-async def run_long_thread(
-    resources: Resources, *, turns: int, window: int, progress: Callable[[str, int, int], None]
-) -> list[LongTurn]:
+async def run_long_thread(resources: Resources, *, turns: int, window: int, progress: Progress) -> list[LongTurn]:
     """Hold a long conversation and measure every turn of it.
 
     Args:
@@ -131,22 +93,13 @@ async def run_long_thread(
     talker = _Talker()
     settings = resources.settings.model_copy(update={"context_window": window, "summary_model": "offline"})
     rows: list[LongTurn] = []
-    async with scratch_database(resources.db.dsn, resources.embedder) as db, open_checkpointer(db.dsn) as saver:
-        manager = MemoryManager(db, resources.embedder)
-        own = Resources(settings, db, resources.embedder, manager, resources.toolbox, {_MODEL: talker})
-        await own.toolbox.sync(db, resources.embedder)
-        try:
-            with in_use(own):
-                async with aclosing(Agent(own, saver)) as agent:
-                    for turn in range(1, turns + 1):
-                        rows.append(await _turn(agent, talker, turn, rows[-1].kept_bytes if rows else 0))
-                        progress("turns", turn, turns)
-                        if turn == turns // 2:
-                            await prune(db, saver, Keep(checkpoints=1))
-                            kept = await _checkpoint_bytes(db)
-                            rows[-1] = LongTurn(**{**asdict(rows[-1]), "kept_bytes": kept})
-        finally:
-            await own.toolbox.sync(resources.db, resources.embedder)
+    async with scratch_agent(resources, {_MODEL: talker}, settings, resources.embedder) as (agent, saver):
+        for turn in range(1, turns + 1):
+            rows.append(await _turn(agent, talker, turn, rows[-1].kept_bytes if rows else 0))
+            progress("turns", turn, turns)
+            if turn == turns // 2:
+                await prune(agent.resources.db, saver, Keep(checkpoints=1))
+                rows[-1] = replace(rows[-1], kept_bytes=await _kept_bytes(agent))
     return rows
 
 
@@ -154,7 +107,7 @@ async def _turn(agent: Agent, talker: _Talker, turn: int, kept_before: int) -> L
     talker.turn, talker.sent = turn, []
     answer = await agent.ask(_words(turn, "q"), _THREAD, model=_MODEL)
     manager, limits = agent.resources.manager, limits_of(SimpleNamespace(context=Context(model=_MODEL)))
-    kept = await _checkpoint_bytes(agent.resources.db)
+    kept = await _kept_bytes(agent)
     return LongTurn(
         turn=turn,
         tokens=max(talker.sent),
@@ -168,16 +121,9 @@ async def _turn(agent: Agent, talker: _Talker, turn: int, kept_before: int) -> L
     )
 
 
-async def _checkpoint_bytes(db: Database) -> int:
-    """Return the bytes of the thread's checkpoints as stored, with all that belongs to them."""
-    query = (
-        "SELECT (SELECT coalesce(sum(pg_column_size(checkpoint) + pg_column_size(metadata)), 0) FROM checkpoints) "
-        "+ (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_blobs) "
-        "+ (SELECT coalesce(sum(pg_column_size(blob)), 0) FROM checkpoint_writes) AS bytes"
-    )
-    async with db.as_owner() as conn:
-        row = await (await conn.execute(query)).fetchone()
-    return int((row or {"bytes": 0})["bytes"])
+async def _kept_bytes(agent: Agent) -> int:
+    row = await checkpoints_of(agent.resources.db, thread_key(agent.resources.manager.user_id, _THREAD))
+    return int(row["checkpoint_bytes"])
 
 
 def write_csv(rows: Sequence[LongTurn], path: Path) -> None:

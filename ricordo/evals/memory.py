@@ -7,7 +7,7 @@ own memory is read or written.
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,14 +16,11 @@ from uuid import UUID
 
 from ricordo.common.errors import InputError
 from ricordo.common.text import clean, make_id
-from ricordo.evals.metrics import Latency, ndcg, percent, perfect, recall
+from ricordo.evals.metrics import Latency, Progress, ndcg, percent, perfect, recall
 from ricordo.evals.scratch import scratch_database
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.vectors import Unit, VectorMemory, make_query
-
-Progress = Callable[[str, int, int], None]
-"""Told what is done (`storing`, `asking`), how many are through, and how many there are."""
 
 _CUTS = (5, 10, 20)
 _AT_ONCE = 64

@@ -1,11 +1,18 @@
 """How good a ranking is and how long it took: the figures that the evaluations share."""
 
 import math
-from collections.abc import Hashable, Sequence
+import os
+import platform
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done, how much of it is through, and how much there is."""
 
 
 def recall(ranked: Sequence[Hashable], relevant: AbstractSet[Hashable], k: int) -> float:
@@ -43,9 +50,20 @@ class Latency:
     p95: float
 
     @classmethod
-    def of(cls, seconds: Sequence[float]) -> "Latency":
+    def of(cls, seconds: Sequence[float], decimals: int = 2) -> "Latency":
         """Summarise durations in seconds; zeros where there are none."""
         if not seconds:
             return cls(0.0, 0.0)
         p50, p95 = np.percentile(np.asarray(seconds) * 1000, [50, 95])
-        return cls(round(float(p50), 2), round(float(p95), 2))
+        return cls(round(float(p50), decimals), round(float(p95), decimals))
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """Return the percentiles of durations in seconds, in milliseconds with one decimal."""
+    return vars(Latency.of(seconds, decimals=1))
+
+
+def heading(benchmark: str, **sizes: int) -> dict[str, Any]:
+    """Return how a report begins: what was measured, on how much, when, on which machine."""
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return {"benchmark": benchmark, **sizes, "date": datetime.now(UTC).date().isoformat(), "machine": machine}

@@ -40,14 +40,11 @@ async def scratch_database(dsn: str, embedder: Embedder) -> AsyncIterator[Databa
 
 
 async def _run(dsn: str, statement: sql.Composed) -> None:
-
-    conn = await connect(dsn)
     try:
-        await conn.execute(statement)
+        async with await connect(dsn) as conn:
+            await conn.execute(statement)
     except InsufficientPrivilege as error:
         raise DatabaseError(
             f"Measuring needs a database of its own, and this role may not create one: {error}. Let it (ALTER ROLE … "
             "CREATEDB), or unset RICORDO_DATABASE_URL to measure on the embedded server."
         ) from error
-    finally:
-        await conn.close()

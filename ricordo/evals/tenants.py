@@ -5,12 +5,9 @@ vectors, in uneven shares: the largest user has some fifty times as many as the 
 random vectors, so that the times are those of the search alone.
 """
 
-import os
-import platform
 import random
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +16,7 @@ import numpy as np
 from ricordo.common.text import make_id
 from ricordo.common.words import terms
 from ricordo.evals.made_up import directions, sentence
-from ricordo.evals.metrics import Latency, percent, recall
+from ricordo.evals.metrics import Latency, Progress, heading, percent, recall
 from ricordo.evals.scratch import scratch_database
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.manager import MemoryManager
@@ -28,8 +25,6 @@ from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.embedding_space import index_name, make_index
 from ricordo.stores.search.vectors import Prepared, Query, Unit, VectorMemory
 from ricordo.stores.sharing import add_share
-
-Progress = Callable[[str, int, int], None]
 
 _TABLE = "user_memory"
 _K = 10
@@ -72,12 +67,7 @@ async def benchmark_tenants(
         found = {user: await world.compare(user) for user in _picked(users)}
     least, most = min(found), max(found)
     return {
-        "benchmark": "tenants",
-        "memories": memories,
-        "users": users,
-        "queries": queries,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **heading("tenants", memories=memories, users=users, queries=queries),
         "embedding_model": embedder.model_id,
         "milliseconds": {"recall": vars(alone), "recall_with_what_another_shares": vars(shared)},
         "recall_at_10": {

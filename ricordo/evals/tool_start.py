@@ -4,12 +4,9 @@ The tools are made-up functions; their vectors by the deployment's model are ran
 catalogue is in a scratch database that is dropped afterwards.
 """
 
-import os
-import platform
 import random
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,15 +14,13 @@ import numpy as np
 from ricordo.common.settings import Settings
 from ricordo.common.words import terms
 from ricordo.evals.made_up import directions, sentence
-from ricordo.evals.metrics import Latency
+from ricordo.evals.metrics import Latency, Progress, heading
 from ricordo.evals.scratch import scratch_database
 from ricordo.models.embedding_models import Vectors
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.units import Query
 from ricordo.stores.toolbox.box import Toolbox
-
-Progress = Callable[[str, int, int], None]
 
 _GROUPS = 100
 _OFFERED = 6
@@ -65,10 +60,7 @@ async def benchmark_tools(db: Database, embedder: Embedder, *, tools: int, progr
         again, seconds = await _start(functions, scratch, chance, progress)
         searches = await _searches(again, chance)
     return {
-        "benchmark": "tools",
-        "tools": len(first),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **heading("tools", tools=len(first)),
         "seconds": {"start_with_all_new": first_seconds, "start_with_all_unchanged": seconds},
         "milliseconds": {"search": vars(searches)},
     }

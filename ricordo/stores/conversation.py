@@ -1,17 +1,30 @@
 """Conversation memory: the messages of a thread, and whose thread it is."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from ricordo.common.errors import ThreadOwnerError
-from ricordo.common.text import make_id
+from ricordo.common.text import clean, make_id
+from ricordo.models import tokens
 from ricordo.stores.passages import Passage, stamp
 
 Connection = AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class NewMessage:
+    """A message to be stored, whole."""
+
+    id: UUID
+    thread_id: UUID
+    run_id: str
+    role: str
+    """`user` or `assistant`."""
+    content: str
 
 
 def thread_key(user_id: str, thread: str) -> UUID:
@@ -53,25 +66,15 @@ async def threads(conn: Connection, limit: int = 100) -> list[Row]:
     return await cursor.fetchall()
 
 
-async def add(
-    conn: Connection,
-    *,
-    message_id: UUID,
-    user_id: str,
-    thread_id: UUID,
-    run_id: str,
-    role: str,
-    content: str,
-    count: int,
-) -> bool:
-    """Add a message of `count` tokens; False if it was there already (a replayed write)."""
-    added = await conn.execute(
+async def add(conn: Connection, user_id: str, new: NewMessage) -> None:
+    """Add a message, unless it is there already (a replayed write)."""
+    text = clean(new.content)
+    await conn.execute(
         "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens) "
         "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
-        (message_id, user_id, thread_id, run_id, role, content, count),
+        (new.id, user_id, new.thread_id, new.run_id, new.role, text, tokens.count(text)),
     )
-    await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (thread_id,))
-    return added.rowcount == 1
+    await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (new.thread_id,))
 
 
 async def open_messages(conn: Connection, thread_id: UUID, but: UUID | None = None) -> list[Row]:
@@ -88,19 +91,6 @@ async def message(conn: Connection, message_id: UUID) -> Row | None:
     """Read one message by its id."""
     cursor = await conn.execute("SELECT * FROM messages WHERE id = %s", (message_id,))
     return await cursor.fetchone()
-
-
-async def mark_summarised(conn: Connection, thread_id: UUID, summary_id: UUID, ids: Sequence[UUID]) -> bool:
-    """Put messages under a summary: all of them or none.
-
-    Returns:
-        False if another compaction has covered one of them meanwhile; the caller then rolls back.
-    """
-    marked = await conn.execute(
-        "UPDATE messages SET summary_id = %s WHERE thread_id = %s AND id = ANY(%s) AND summary_id IS NULL",
-        (summary_id, thread_id, list(ids)),
-    )
-    return marked.rowcount == len(ids)
 
 
 def passage(row: Row) -> Passage:

@@ -1,7 +1,7 @@
 """From a path, an address or an arXiv id to the knowledge base, one document after the other.
 
 ```python
-async for outcome in ingest(knowledge_base, settings, "alice", "papers/"):
+async for outcome in ingest(Ingestion(knowledge_base, settings, "alice"), "papers/"):
     print(outcome.source, outcome.status, outcome.detail)
 ```
 """
@@ -9,7 +9,7 @@ async for outcome in ingest(knowledge_base, settings, "alice", "papers/"):
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from ricordo.readers.download import MAX_BYTES, download
 from ricordo.readers.kinds import FORMATS, read_document
 from ricordo.readers.pages import Document
-from ricordo.stores.knowledge_base import DocumentResult, KnowledgeBase, content_hash
+from ricordo.stores.knowledge_base import KnowledgeBase, content_hash
 
 Progress = Callable[[str, int, int], None]
 """Called with a document's source, its chunks embedded so far, and all of them."""
@@ -51,15 +51,20 @@ class Ingestion:
 
     knowledge_base: KnowledgeBase
     settings: Settings
+    """Addresses and time limits."""
     user_id: str
+    """Whose documents they are."""
     chunk_size: int = CHUNK_SIZE
+    """Longest chunk, in characters."""
     chunk_overlap: int = CHUNK_OVERLAP
+    """Characters that a chunk may repeat of the one before it."""
     progress: Progress | None = None
+    """Told how far the embedding is."""
 
     async def store(self, source: str, document: Document, metadata: dict[str, object]) -> Outcome:
         """Store what was read."""
         report = self.progress
-        result: DocumentResult = await self.knowledge_base.add_document(
+        result = await self.knowledge_base.add_document(
             self.user_id,
             source,
             document,
@@ -72,26 +77,12 @@ class Ingestion:
         return Outcome(source, result.change, document.title, document.page_count, result.chunks, detail)
 
 
-async def ingest(
-    knowledge_base: KnowledgeBase,
-    settings: Settings,
-    user_id: str,
-    target: str,
-    *,
-    chunk_size: int = CHUNK_SIZE,
-    chunk_overlap: int = CHUNK_OVERLAP,
-    progress: Progress | None = None,
-) -> AsyncIterator[Outcome]:
+async def ingest(job: Ingestion, target: str) -> AsyncIterator[Outcome]:
     """Store the documents that a target names; one that fails does not stop the others.
 
     Args:
-        knowledge_base: Where they go.
-        settings: Addresses and time limits.
-        user_id: Whose documents they are.
+        job: Where they go, and how they are cut.
         target: A file, a directory (with those below it), an http(s) address, or `arxiv:ID`.
-        chunk_size: Longest chunk, in characters.
-        chunk_overlap: Characters that a chunk may repeat of the one before it.
-        progress: Told how far the embedding is.
 
     Yields:
         One outcome for each document, as it is done.
@@ -101,14 +92,14 @@ async def ingest(
         DatabaseError: The database cannot be reached.
         EmbeddingError: The embedding model cannot be loaded or reached.
     """
-    check_sizes(chunk_size, chunk_overlap)
-    job = Ingestion(knowledge_base, settings, user_id, chunk_size, chunk_overlap, progress)
+    check_sizes(job.chunk_size, job.chunk_overlap)
     target = clean(target).strip()
-    if (save := _save_from_afar(job, target)) is not None:
-        try:
-            yield await save
-        except (InputError, ServiceError) as error:
-            yield Outcome(target, "failed", detail=str(error))
+    try:
+        saved = await _save_from_afar(job, target)
+    except (InputError, ServiceError) as error:
+        saved = Outcome(target, "failed", detail=str(error))
+    if saved is not None:
+        yield saved
         return
     if not target:
         yield Outcome(target, "failed", detail="Nothing is named: give a file, a directory, an address or arxiv:ID.")
@@ -127,18 +118,14 @@ def _local(target: str) -> tuple[Path, bool]:
     return Path(path), os.path.isdir(path)  # noqa: PTH112 - pathlib's raises where a name is too long
 
 
-def _save_from_afar(job: Ingestion, target: str) -> Awaitable[Outcome] | None:
-    """Return what stores a paper or an address; None if the target is neither."""
+async def _save_from_afar(job: Ingestion, target: str) -> Outcome | None:
+    """Store a paper or what an address holds; None if the target is neither."""
     found = re.match(r"(?i)arxiv:|https?://(?P<host>[^/?#]*)(?P<path>/[a-z]+/)?", target)
     if found is None:
         return None
     if found["host"] is None or (found["host"].lower() in _ARXIV_HOSTS and found["path"] in {"/abs/", "/pdf/"}):
-        return _save_named_paper(job, target)
-    return _save_address(job, target)
-
-
-async def _save_named_paper(job: Ingestion, name: str) -> Outcome:
-    return await save_paper(job, parse_id(name))
+        return await save_paper(job, parse_id(target))
+    return await _save_address(job, target)
 
 
 async def save_paper(job: Ingestion, paper: ArxivId) -> Outcome:

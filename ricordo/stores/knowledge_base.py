@@ -101,23 +101,20 @@ class KnowledgeBase:
         chunks = await asyncio.to_thread(split, document.pages, chunk_size, chunk_overlap)
         if not chunks:
             raise DocumentError(f"{source} holds no text: nothing was stored.")
-        digest = content_hash(document, chunk_size, chunk_overlap)
-        document_id = make_id("document", user_id, source)
+        id_, digest = make_id("document", user_id, source), content_hash(document, chunk_size, chunk_overlap)
+        filing = _Filing(id_, user_id, source, document, digest, known, chunks)
         async with self.db.transaction(user_id) as conn:
-            if await _is_same(conn, document_id, digest, known):
-                return DocumentResult(document_id, len(chunks), "unchanged")
-        filing = _Filing(document_id, user_id, source, document, digest, known, chunks)
-        units = filing.units()
-        prepared = await self._embed(user_id, units, progress)
+            if await filing.is_stored(conn):
+                return DocumentResult(id_, len(chunks), "unchanged")
+        prepared = await self._embed(user_id, filing.units(), progress)
         async with self.db.transaction(user_id) as conn:
-            await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(document_id),))
-            if await _is_same(conn, document_id, digest, known):  # another process stored it while this one embedded
-                return DocumentResult(document_id, len(chunks), "unchanged")
-            old = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s", (document_id,))
-            await self.vectors.delete(conn, [row["id"] for row in await old.fetchall()])
-            replaced = await filing.write(conn)
+            await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(id_),))
+            if await filing.is_stored(conn):  # by another process, while this one embedded
+                return DocumentResult(id_, len(chunks), "unchanged")
+            replaced = await self._delete(conn, user_id, id_)
+            await filing.write(conn)
             await self.vectors.write(conn, user_id, prepared)
-        return DocumentResult(document_id, len(chunks), "replaced" if replaced else "new")
+        return DocumentResult(id_, len(chunks), "replaced" if replaced else "new")
 
     async def add_text(self, user_id: str, text: str, metadata: Mapping[str, Any]) -> UUID:
         """Store a text as a document of its own.
@@ -187,12 +184,16 @@ class KnowledgeBase:
             NotFoundError: This user has no such document.
         """
         async with self.db.transaction(user_id) as conn:
-            own = (document_id, user_id)
-            chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s AND user_id = %s", own)
-            await self.vectors.delete(conn, [row["id"] for row in await chunks.fetchall()])
-            deleted = await conn.execute("DELETE FROM documents WHERE id = %s AND user_id = %s", own)
-        if not deleted.rowcount:
-            raise _unknown(document_id)
+            if not await self._delete(conn, user_id, document_id):
+                raise _unknown(document_id)
+
+    async def _delete(self, conn: Connection, user_id: str, document_id: UUID) -> bool:
+        """Delete a document and its chunks; False if this user has no such document."""
+        own = (document_id, user_id)
+        chunks = await conn.execute("SELECT id FROM knowledge_base WHERE document_id = %s AND user_id = %s", own)
+        await self.vectors.delete(conn, [row["id"] for row in await chunks.fetchall()])
+        deleted = await conn.execute("DELETE FROM documents WHERE id = %s AND user_id = %s", own)
+        return bool(deleted.rowcount)
 
     async def _embed(self, user_id: str, units: Sequence[Unit], progress: Progress | None) -> Prepared:
         """Embed before anything is stored: it takes seconds, and no other writer is held up meanwhile."""
@@ -216,15 +217,6 @@ def _unknown(document_id: UUID) -> NotFoundError:
     return NotFoundError(f"There is no document {document_id}. `ricordo kb list` shows what is stored.")
 
 
-async def _is_same(conn: Connection, document_id: UUID, digest: bytes, metadata: dict[str, Any]) -> bool:
-    """Tell whether the document is stored with this content; what is known of it is brought up to date then."""
-    same = await conn.execute(
-        "UPDATE documents SET metadata = metadata || %s WHERE id = %s AND content_hash = %s",
-        (Jsonb(metadata), document_id, digest),
-    )
-    return bool(same.rowcount)
-
-
 @dataclass(frozen=True, slots=True)
 class _Filing:
     """A document on its way into the tables."""
@@ -237,9 +229,16 @@ class _Filing:
     metadata: dict[str, Any]
     chunks: Sequence[Chunk]
 
-    async def write(self, conn: Connection) -> bool:
-        """Write the document's own row; return whether there was one before."""
-        before = await conn.execute("DELETE FROM documents WHERE id = %s", (self.id,))
+    async def is_stored(self, conn: Connection) -> bool:
+        """Tell whether the document is stored with this content; what is known of it is brought up to date then."""
+        same = await conn.execute(
+            "UPDATE documents SET metadata = metadata || %s WHERE id = %s AND content_hash = %s",
+            (Jsonb(self.metadata), self.id, self.digest),
+        )
+        return bool(same.rowcount)
+
+    async def write(self, conn: Connection) -> None:
+        """Write the document's own row."""
         read = self.document
         await conn.execute(
             "INSERT INTO documents (id, user_id, source, title, kind, content_hash, chunks, pages, metadata) "
@@ -249,7 +248,6 @@ class _Filing:
                 *(len(self.chunks), read.page_count, Jsonb(self.metadata)),
             ),
         )
-        return bool(before.rowcount)
 
     def units(self) -> list[Unit]:
         title = self.document.title

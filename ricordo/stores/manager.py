@@ -10,7 +10,7 @@ from ricordo.common.text import clean, parse_id
 from ricordo.models import tokens
 from ricordo.models.embeddings import Embedder
 from ricordo.stores import conversation, entity, pages, summary, tool_log, workflow
-from ricordo.stores.conversation import Row, thread_key
+from ricordo.stores.conversation import NewMessage, Row, thread_key
 from ricordo.stores.entity import Entity
 from ricordo.stores.knowledge_base import KnowledgeBase
 from ricordo.stores.passages import Passage
@@ -87,21 +87,12 @@ class MemoryManager(ToolMemory):
         Raises:
             ThreadOwnerError: The thread belongs to another user.
         """
-        content, key, message_id = clean(content), thread_key(self.user_id, thread_id), message_id or uuid4()
-        count = tokens.count(content)
+        key = thread_key(self.user_id, thread_id)
+        new = NewMessage(message_id or uuid4(), key, run_id, role, content)
         async with self.db.transaction(self.user_id) as conn:
             await conversation.claim_thread(conn, self.user_id, key, thread_id)
-            await conversation.add(
-                conn,
-                message_id=message_id,
-                user_id=self.user_id,
-                thread_id=key,
-                run_id=run_id,
-                role=role,
-                content=content,
-                count=count,
-            )
-        return message_id
+            await conversation.add(conn, self.user_id, new)
+        return new.id
 
     async def claim_thread(self, thread_id: str) -> None:
         """Make a thread this user's, if it is nobody's yet.

@@ -6,8 +6,7 @@ checkpoint goes when its thread has a later one, from which it goes on.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -155,129 +154,127 @@ async def prune(db: Database, saver: Saver, keep: Keep, *, dry_run: bool = False
     Raises:
         DatabaseError: The database cannot be reached.
     """
-    pruned = Pruned()
-    busy: set[UUID] = set()
     locks = ThreadLocks(db.dsn)
+    pruning = _Pruning(db, saver, locks, keep, dry_run)
     try:
-        gone = await _prune_threads(db, locks, keep, pruned, busy=busy, dry_run=dry_run)
-        await _prune_tool_log(db, keep, pruned, dry_run=dry_run)
-        await _prune_checkpoints(db, saver, locks, keep, pruned, busy=busy, gone=gone, dry_run=dry_run)
-        await _prune_forgotten(db, keep, pruned, dry_run=dry_run)
+        await pruning.threads()
+        await pruning.tool_log()
+        await pruning.checkpoints()
+        await pruning.forgotten()
     finally:
         await locks.close()
-    pruned.busy_threads = len(busy)
-    return pruned
+    pruning.pruned.busy_threads = len(pruning.busy)
+    return pruning.pruned
 
 
 async def _rows(conn: Connection, query: str, params: dict[str, Any]) -> list[Row]:
     return await (await conn.execute(query.encode(), params)).fetchall()
 
 
-async def _when_idle(locks: ThreadLocks, thread: Row, busy: set[UUID], work: Callable[[], Awaitable[None]]) -> None:
-    """Do something to a thread, unless a turn is under way on it."""
-    if thread["thread_id"] in busy:
-        return
-    try:
-        async with locks.hold(thread["thread_id"], thread["name"], 0):
-            await work()
-    except (ThreadBusyError, psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
-        # The locks are those of notebooks and the command line; a run on LangGraph's server collides in the database.
-        busy.add(thread["thread_id"])
-
-
-async def _prune_threads(
-    db: Database, locks: ThreadLocks, keep: Keep, pruned: Pruned, *, busy: set[UUID], dry_run: bool
-) -> set[UUID]:
-    """Remove threads; return those that went, or would go."""
-    gone: set[UUID] = set()
-    if keep.thread_days is None and keep.threads is None:
-        return gone
+async def checkpoints_of(db: Database, thread_id: UUID | str) -> Row:
+    """Count a thread's `checkpoints`, and `checkpoint_bytes` as stored, with all that belongs to them."""
     async with db.as_owner() as conn:
-        expired = await _rows(conn, _EXPIRED, {"days": keep.thread_days, "most": keep.threads})
+        (row,) = await _rows(conn, _CHECKPOINTS_OF, {"id": str(thread_id)})
+    return row
 
-    async def remove(thread: Row) -> None:
-        thread = {**thread, "id": str(thread["thread_id"])}
-        async with db.as_owner(thread["user_id"]) as conn:
+
+@dataclass
+class _Pruning:
+    """One pass over the database; each method counts what it removes, or would."""
+
+    db: Database
+    saver: Saver
+    locks: ThreadLocks
+    keep: Keep
+    dry_run: bool
+    pruned: Pruned = field(default_factory=Pruned)
+    busy: set[UUID] = field(default_factory=set)
+    """Threads on which a turn is under way."""
+    gone: set[UUID] = field(default_factory=set)
+    """Threads that went, or would go."""
+
+    async def _when_idle(self, thread: Row, work: Callable[[Row], Awaitable[None]]) -> None:
+        """Do something to a thread, unless a turn is under way on it."""
+        if thread["thread_id"] in self.busy:
+            return
+        try:
+            async with self.locks.hold(thread["thread_id"], thread["name"], 0):
+                await work({**thread, "id": str(thread["thread_id"])})
+        except (ThreadBusyError, psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+            # The locks are those of notebooks and the command line; a run on LangGraph's server collides in the
+            # database.
+            self.busy.add(thread["thread_id"])
+
+    async def threads(self) -> None:
+        if self.keep.thread_days is None and self.keep.threads is None:
+            return
+        async with self.db.as_owner() as conn:
+            expired = await _rows(conn, _EXPIRED, {"days": self.keep.thread_days, "most": self.keep.threads})
+        for thread in expired:
+            await self._when_idle(thread, self._remove)
+
+    async def _remove(self, thread: Row) -> None:
+        async with self.db.as_owner(thread["user_id"]) as conn:
             # A turn that began meanwhile has brought the thread up to date, and it stays; one that begins now waits.
             if not await _rows(conn, _STILL_IDLE, thread):
                 return
-            pruned.threads += 1
-            gone.add(thread["thread_id"])
+            self.pruned.threads += 1
+            self.gone.add(thread["thread_id"])
             for query in (_CONTENTS, _CHECKPOINTS_OF):
                 for counts in await _rows(conn, query, thread):
-                    pruned.add(counts)
-            if not dry_run:
+                    self.pruned.add(counts)
+            if not self.dry_run:
                 for statement in _REMOVE:
                     await conn.execute(statement.encode(), thread)
 
-    for thread in expired:
-        await _when_idle(locks, thread, busy, partial(remove, thread))
-    return gone
-
-
-async def _prune_tool_log(db: Database, keep: Keep, pruned: Pruned, *, dry_run: bool) -> None:
-    """Take the words of old entries, the oldest first; never those of a turn that is under way."""
-    if keep.tool_log_days is None and keep.tool_log_bytes is None:
-        return
-    async with db.as_owner() as conn:
-        users = await _rows(conn, "SELECT DISTINCT user_id FROM tool_log WHERE pruned_at IS NULL", {})
-    for user in users:
-        values = {**user, "days": keep.tool_log_days, "most": keep.tool_log_bytes}
-        async with db.as_owner(user["user_id"]) as conn:
-            old = await _rows(conn, _OLD_ENTRIES, values)
-            if not dry_run:
-                await conn.execute(
-                    "UPDATE tool_log SET output = '', args = '{}', said = '', pruned_at = now() "
-                    "WHERE user_id = %s AND id = ANY(%s)",
-                    (user["user_id"], [row["id"] for row in old]),
-                )
-        pruned.tool_outputs += len(old)
-        pruned.tool_log_bytes += sum(row["bytes"] for row in old)
-
-
-async def _prune_forgotten(db: Database, keep: Keep, pruned: Pruned, *, dry_run: bool) -> None:
-    if keep.forgotten_days is None:
-        return
-    async with db.as_owner() as conn:
-        users = await _rows(conn, _FORGOTTEN, {"days": keep.forgotten_days})
-    for user in users:
-        gone = user["memories"] if dry_run else await purge(db, user["user_id"], days=keep.forgotten_days)
-        pruned.forgotten_memories += gone
-
-
-async def _prune_checkpoints(
-    db: Database,
-    saver: Saver,
-    locks: ThreadLocks,
-    keep: Keep,
-    pruned: Pruned,
-    *,
-    busy: set[UUID],
-    gone: set[UUID],
-    dry_run: bool,
-) -> None:
-    if keep.checkpoint_days is None and keep.checkpoints is None:
-        return
-
-    async def counted(thread_id: UUID) -> Row:
-        async with db.as_owner() as conn:
-            (row,) = await _rows(conn, _CHECKPOINTS_OF, {"id": str(thread_id)})
-        return row
-
-    async def cut_back(thread_id: UUID) -> None:
-        before = await counted(thread_id)
-        if dry_run:
-            share = 1 - 1 / before["checkpoints"]  # what the latest one needs cannot be told before
-            pruned.add(
-                {"checkpoints": before["checkpoints"] - 1, "checkpoint_bytes": before["checkpoint_bytes"] * share}
-            )
+    async def tool_log(self) -> None:
+        """Take the words of old entries, the oldest first; never those of a turn that is under way."""
+        if self.keep.tool_log_days is None and self.keep.tool_log_bytes is None:
             return
-        await saver.aprune([str(thread_id)], strategy="keep_latest")
-        after = await counted(thread_id)
-        pruned.add({what: before[what] - after[what] for what in before})
+        async with self.db.as_owner() as conn:
+            users = await _rows(conn, "SELECT DISTINCT user_id FROM tool_log WHERE pruned_at IS NULL", {})
+        for user in users:
+            values = {**user, "days": self.keep.tool_log_days, "most": self.keep.tool_log_bytes}
+            async with self.db.as_owner(user["user_id"]) as conn:
+                old = await _rows(conn, _OLD_ENTRIES, values)
+                if not self.dry_run:
+                    await conn.execute(
+                        "UPDATE tool_log SET output = '', args = '{}', said = '', pruned_at = now() "
+                        "WHERE user_id = %s AND id = ANY(%s)",
+                        (user["user_id"], [row["id"] for row in old]),
+                    )
+            self.pruned.tool_outputs += len(old)
+            self.pruned.tool_log_bytes += sum(row["bytes"] for row in old)
 
-    async with db.as_owner() as conn:
-        many = await _rows(conn, _MANY_CHECKPOINTS, {"days": keep.checkpoint_days, "most": keep.checkpoints})
-    for thread in many:
-        if thread["thread_id"] not in gone:
-            await _when_idle(locks, thread, busy, partial(cut_back, thread["thread_id"]))
+    async def checkpoints(self) -> None:
+        if self.keep.checkpoint_days is None and self.keep.checkpoints is None:
+            return
+        async with self.db.as_owner() as conn:
+            bounds = {"days": self.keep.checkpoint_days, "most": self.keep.checkpoints}
+            many = await _rows(conn, _MANY_CHECKPOINTS, bounds)
+        for thread in many:
+            if thread["thread_id"] not in self.gone:
+                await self._when_idle(thread, self._cut_back)
+
+    async def _cut_back(self, thread: Row) -> None:
+        before = await checkpoints_of(self.db, thread["id"])
+        if self.dry_run:
+            after = {"checkpoints": 1, "checkpoint_bytes": before["checkpoint_bytes"] / before["checkpoints"]}
+            # An estimate: what the latest one needs cannot be told before.
+        else:
+            await self.saver.aprune([thread["id"]], strategy="keep_latest")
+            after = await checkpoints_of(self.db, thread["id"])
+        self.pruned.add({what: before[what] - after[what] for what in before})
+
+    async def forgotten(self) -> None:
+        if self.keep.forgotten_days is None:
+            return
+        async with self.db.as_owner() as conn:
+            users = await _rows(conn, _FORGOTTEN, {"days": self.keep.forgotten_days})
+        for user in users:
+            gone = (
+                user["memories"]
+                if self.dry_run
+                else await purge(self.db, user["user_id"], days=self.keep.forgotten_days)
+            )
+            self.pruned.forgotten_memories += gone

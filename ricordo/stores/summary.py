@@ -54,10 +54,7 @@ async def store(conn: Connection, memory: VectorMemory, user_id: str, new: NewSu
     await conn.execute("SELECT FROM threads WHERE thread_id = %s FOR NO KEY UPDATE", (new.thread_id,))
     if not await memory.write(conn, user_id, prepared):
         return False
-    if new.level == 0:
-        marked = await conversation.mark_summarised(conn, new.thread_id, new.id, new.covers)
-    else:
-        marked = await _adopt(conn, new)
+    marked = await mark(conn, new)
     await conn.execute(
         "UPDATE summary SET first_seq = coalesce((SELECT min(seq) FROM messages WHERE summary_id = %(id)s), "
         "(SELECT min(first_seq) FROM summary WHERE parent = %(id)s), 0) WHERE id = %(id)s",
@@ -66,13 +63,14 @@ async def store(conn: Connection, memory: VectorMemory, user_id: str, new: NewSu
     return marked
 
 
-async def _adopt(conn: Connection, parent: NewSummary) -> bool:
-    """Put summaries under a summary of summaries; False if another one has taken some of them meanwhile."""
-    taken = await conn.execute(
-        "UPDATE summary SET parent = %s WHERE thread_id = %s AND id = ANY(%s) AND parent IS NULL",
-        (parent.id, parent.thread_id, list(parent.covers)),
-    )
-    return taken.rowcount == len(parent.covers)
+async def mark(conn: Connection, new: NewSummary) -> bool:
+    """Put messages or summaries under a summary; False if another compaction has taken some of them meanwhile."""
+    if new.level == 0:
+        below = "UPDATE messages SET summary_id = %s WHERE thread_id = %s AND id = ANY(%s) AND summary_id IS NULL"
+    else:
+        below = "UPDATE summary SET parent = %s WHERE thread_id = %s AND id = ANY(%s) AND parent IS NULL"
+    marked = await conn.execute(below, (new.id, new.thread_id, list(new.covers)))
+    return marked.rowcount == len(new.covers)
 
 
 async def tops(conn: Connection, thread_id: UUID) -> list[Row]:

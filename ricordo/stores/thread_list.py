@@ -1,14 +1,11 @@
 """The threads of all users, for the server's list of them."""
 
-from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncConnection
+from ricordo.stores.conversation import Connection, Row
 
 
-async def begun(
-    conn: AsyncConnection[dict[str, Any]], *, thread_id: UUID | None = None, limit: int = 1000
-) -> list[dict[str, Any]]:
+async def begun(conn: Connection, *, thread_id: UUID | None = None, limit: int = 1000) -> list[Row]:
     """List the threads that have a state to go on from, the latest last: thread_id, user_id, name.
 
     Args:

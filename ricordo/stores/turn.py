@@ -6,9 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from ricordo.common.text import clean, make_id
-from ricordo.models import tokens
 from ricordo.stores import conversation, workflow
-from ricordo.stores.conversation import Connection
+from ricordo.stores.conversation import Connection, NewMessage
 from ricordo.stores.entity import Entity
 from ricordo.stores.search.vectors import Unit
 
@@ -43,14 +42,5 @@ class Turn:
 
     async def write_answer(self, conn: Connection, user_id: str) -> None:
         """Write the answer to conversation memory, in the caller's transaction."""
-        text = clean(self.answer)
-        await conversation.add(
-            conn,
-            message_id=self.answer_id,
-            user_id=user_id,
-            thread_id=self.thread_id,
-            run_id=self.run_id,
-            role="assistant",
-            content=text,
-            count=tokens.count(text),
-        )
+        answer = NewMessage(self.answer_id, self.thread_id, self.run_id, "assistant", self.answer)
+        await conversation.add(conn, user_id, answer)

@@ -11,7 +11,7 @@ import pytest
 from ricordo.common.errors import InputError
 from ricordo.common.settings import Settings
 from ricordo.models.embeddings import Embedder
-from ricordo.stores.ingest import Outcome, ingest
+from ricordo.stores.ingest import Ingestion, Outcome, ingest
 from ricordo.stores.knowledge_base import KnowledgeBase
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.vectors import VectorMemory, make_query
@@ -48,7 +48,7 @@ def settings(arxiv: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 async def run(knowledge_base: KnowledgeBase, settings: Settings, target: Path | str) -> list[Outcome]:
-    return [outcome async for outcome in ingest(knowledge_base, settings, "ada", str(target))]
+    return [outcome async for outcome in ingest(Ingestion(knowledge_base, settings, "ada"), str(target))]
 
 
 async def best(knowledge_base: KnowledgeBase, text: str) -> str:
@@ -239,7 +239,7 @@ async def test_chunk_sizes_are_checked_before_anything_is_fetched(
     knowledge_base: KnowledgeBase, settings: Settings, arxiv: ArxivServer
 ) -> None:
     with pytest.raises(InputError, match="chunk_size"):
-        async for _ in ingest(knowledge_base, settings, "ada", "arxiv:2310.08560", chunk_size=3):
+        async for _ in ingest(Ingestion(knowledge_base, settings, "ada", chunk_size=3), "arxiv:2310.08560"):
             pass
     assert not arxiv.requests
 
@@ -247,9 +247,8 @@ async def test_chunk_sizes_are_checked_before_anything_is_fetched(
 async def test_progress_names_the_document(knowledge_base: KnowledgeBase, settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The ferry is blue.")
     seen: list[tuple[str, int, int]] = []
-    async for _ in ingest(
-        knowledge_base, settings, "ada", str(tmp_path / "a.txt"), progress=lambda *args: seen.append(args)
-    ):
+    job = Ingestion(knowledge_base, settings, "ada", progress=lambda *args: seen.append(args))
+    async for _ in ingest(job, str(tmp_path / "a.txt")):
         pass
     assert seen == [("a.txt", 1, 1)]
 
@@ -259,7 +258,7 @@ SLOW = dedent("""
     from ricordo.models.embeddings import open_embedder
     from ricordo.common.settings import Settings
     from ricordo.stores.postgres.database import Database
-    from ricordo.stores.ingest import ingest
+    from ricordo.stores.ingest import Ingestion, ingest
     from ricordo.stores.knowledge_base import KnowledgeBase
     from ricordo.stores.search.vectors import VectorMemory
 
@@ -268,8 +267,7 @@ SLOW = dedent("""
             knowledge_base = KnowledgeBase(db, VectorMemory("knowledge_base", open_embedder("local")))
             # Progress is told, and then nothing more happens: it is killed here.
             say = lambda source, done, total: (print(done, total, flush=True), time.sleep(600))
-            sizes = {"chunk_size": 100, "chunk_overlap": 0}
-            async for _ in ingest(knowledge_base, Settings(), "ada", sys.argv[2], **sizes, progress=say):
+            async for _ in ingest(Ingestion(knowledge_base, Settings(), "ada", 100, 0, say), sys.argv[2]):
                 print("done", flush=True)
 
     asyncio.run(main())

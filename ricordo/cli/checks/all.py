@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from ricordo.cli.checks.check import Check
 from ricordo.cli.checks.machine import check_home, check_settings, check_studio, check_system
 from ricordo.cli.checks.mcp import check_mcp
-from ricordo.cli.checks.memory import Memory
+from ricordo.cli.checks.memory import check_memory
 from ricordo.cli.checks.services import check_arxiv, check_chat_model, check_tavily
 from ricordo.common.errors import ConfigurationError, RicordoError
 from ricordo.common.settings import get_settings
@@ -20,7 +20,7 @@ def run_checks() -> dict[str, "asyncio.Task[Check]"]:
     except ConfigurationError:
         pass  # `check_settings` tells
     else:
-        memory = asyncio.ensure_future(Memory(settings).look())
+        memory = asyncio.ensure_future(check_memory(settings))
         found |= {
             "home": lambda: check_home(settings),
             "database": lambda: _part(memory, "database"),

@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cache
-from typing import Any, NoReturn, TextIO
+from functools import cache, partial, wraps
+from typing import Any, NoReturn, ParamSpec, TextIO
 
 import typer
 
@@ -25,6 +25,7 @@ _NOT_OURS = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EROF
 """What is wrong with a path that the user gave, or with the disk."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_P = ParamSpec("_P")
 _UTF8: dict[str, str] = {"encoding": "utf-8", "errors": "replace"}
 
 
@@ -106,6 +107,17 @@ def answered() -> Iterator[None]:
         if sys.stdin.isatty():
             raise
         raise InputError("Nothing was deleted: it has to be confirmed. Add --yes where nobody can answer.") from None
+
+
+def command(work: Callable[_P, Coroutine[Any, Any, int | None]]) -> Callable[_P, NoReturn]:
+    """Make a command of a coroutine function: `run` does it, with standard output for the command alone."""
+
+    @wraps(work)
+    def obey(*args: _P.args, **options: _P.kwargs) -> NoReturn:
+        stdout()
+        run(partial(work, *args, **options), as_json=bool(options.get("as_json")))
+
+    return obey
 
 
 def run(work: Callable[[], Coroutine[Any, Any, int | None]], *, as_json: bool = False) -> NoReturn:

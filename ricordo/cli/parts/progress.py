@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress, TaskID
-
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
     """Show bars, one for each kind of work, as long as somebody is looking; give the function to report to."""
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
     console = Console(stderr=True)
     bars: dict[str, TaskID] = {}
     with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:

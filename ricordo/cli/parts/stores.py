@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from ricordo.cli.parts import output
+
 if TYPE_CHECKING:
     from ricordo.stores.manager import MemoryManager
 
@@ -13,7 +15,7 @@ async def open_memory(user: str | None, *, embedding: bool = False) -> "AsyncIte
     """Open one user's memories.
 
     Args:
-        user: The user's name; None for what belongs to everyone.
+        user: The user's name as it was typed; None for what belongs to everyone.
         embedding: Something will be embedded: make sure that the database's vectors are of this model.
 
     Raises:
@@ -33,4 +35,5 @@ async def open_memory(user: str | None, *, embedding: bool = False) -> "AsyncIte
     async with open_database(settings) as db:
         if embedding:
             await ensure_space(db.dsn, embedder)
-        yield MemoryManager(db, embedder, EVERYONE) if user is None else MemoryManager(db, embedder).for_user(user)
+        manager = MemoryManager(db, embedder, EVERYONE)
+        yield manager if user is None else manager.for_user(output.as_text(user))

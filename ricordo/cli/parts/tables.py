@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from ricordo.cli.parts import output
 
@@ -48,6 +49,18 @@ def write_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         for cell, fixed, _ in parts:
             if cell and not fixed:
                 console.print(Padding(Text(cell, style="" if number else "bold"), (0, 0, 0, 4)))
+
+
+def write_list(
+    told: dict[str, Any], heads: Sequence[str], rows: Sequence[Sequence[object]], empty: str, *, as_json: bool
+) -> None:
+    """Write what was found as JSON, as a table, or as a note that there is nothing."""
+    if as_json:
+        output.write_json(told)
+    elif rows:
+        write_table(heads, rows)
+    else:
+        output.note(empty)
 
 
 def local_time(moment: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,16 +14,14 @@ if TYPE_CHECKING:
     from ricordo.tools.mcp import ServerState
 
 
+@dataclass(frozen=True)
 class Parts:
     """What these commands look at."""
 
-    def __init__(
-        self, settings: "Settings", memory: "MemoryManager", toolbox: "Toolbox", servers: "list[ServerState]"
-    ) -> None:
-        self.settings = settings
-        self.memory = memory
-        self.toolbox = toolbox
-        self.servers = servers
+    settings: "Settings"
+    memory: "MemoryManager"
+    toolbox: "Toolbox"
+    servers: "list[ServerState]"
 
     def describe(self, tool: "RegisteredTool", hidden: set[str]) -> dict[str, Any]:
         """Return what the list tells of a tool."""

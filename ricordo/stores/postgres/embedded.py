@@ -36,7 +36,7 @@ from ricordo.stores.postgres.postmaster import (
     spawn_server,
     spawn_watcher,
 )
-from ricordo.stores.postgres.watcher import postmaster_pid, serves, stop
+from ricordo.stores.postgres.watcher import postmaster_pid, serves, stop, try_lock
 
 _START_SECONDS = 120
 _POLL_SECONDS = 0.02
@@ -109,31 +109,23 @@ class EmbeddedPostgres:
 
     def _lock(self, name: str, how: int) -> int:
         """Open a lock file and lock it, polling so that a stuck holder becomes an error; returns the descriptor."""
-        descriptor = os.open(self._root / name, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    os.close(descriptor)
-                    raise DatabaseError(
-                        f"Another process has been starting or stopping the embedded PostgreSQL in {self._root} for "
-                        f"{_START_SECONDS} seconds. See the log there, end that process, and try again."
-                    ) from None
-                time.sleep(_POLL_SECONDS)
-            else:
-                return descriptor
-
-    def _try_lock(self, name: str) -> int | None:
-        """Open a lock file and lock it for us alone; None if it is locked already."""
-        descriptor = os.open(self._root / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
+        while (descriptor := self._try_lock(name, how)) is None:
+            if time.monotonic() > deadline:
+                raise DatabaseError(
+                    f"Another process has been starting or stopping the embedded PostgreSQL in {self._root} for "
+                    f"{_START_SECONDS} seconds. See the log there, end that process, and try again."
+                )
+            time.sleep(_POLL_SECONDS)
         return descriptor
+
+    def _try_lock(self, name: str, how: int = fcntl.LOCK_EX) -> int | None:
+        """Open a lock file and lock it, for us alone unless asked otherwise; None if another process holds it."""
+        descriptor = os.open(self._root / name, os.O_RDWR | os.O_CREAT, 0o600)
+        if try_lock(descriptor, how):
+            return descriptor
+        os.close(descriptor)
+        return None
 
     def _is_watched(self) -> bool:
         descriptor = self._try_lock("watcher.lock")

@@ -66,7 +66,7 @@ def watch(root: Path, idle_seconds: float, own_lock: int) -> None:
     """
     clients = os.open(root / "clients.lock", os.O_RDWR)
     while True:
-        if not _try_lock(clients):
+        if not try_lock(clients):
             fcntl.flock(clients, fcntl.LOCK_EX)
             os.utime(clients)
         idle = time.time() - os.fstat(clients).st_mtime
@@ -90,7 +90,7 @@ def _stop_all(root: Path) -> None:
     server = os.open(root / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
     data = root / "data"
     deadline = time.monotonic() + _STOP_SECONDS
-    while not _try_lock(server) and time.monotonic() < deadline:
+    while not try_lock(server) and time.monotonic() < deadline:
         if pid := postmaster_pid(data):
             sockets = (data / "postmaster.pid").read_bytes().split(b"\n")[4:5]
             stop(pid, data)
@@ -101,9 +101,10 @@ def _stop_all(root: Path) -> None:
     os.close(server)
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
+    """Lock a file, unless another process has locked it against that."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

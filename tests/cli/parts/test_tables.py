@@ -28,7 +28,11 @@ def shown(terminal: int, width: int, monkeypatch: pytest.MonkeyPatch) -> list[st
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
     write_table(HEADS, ROWS)
-    return [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", os.read(terminal, 65536).decode()).splitlines()]
+    output.write("\0")
+    text = b""
+    while not text.endswith(b"\0"):  # a terminal hands on what is written bit by bit
+        text += os.read(terminal, 65536)
+    return [line.rstrip() for line in re.sub(r"\x1b\[\d*m", "", text[:-1].decode()).splitlines()]
 
 
 @pytest.mark.parametrize("width", [20, 50, 200])

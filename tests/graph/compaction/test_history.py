@@ -27,7 +27,7 @@ from ricordo.stores.search.vectors import ensure_space
 from ricordo.stores.toolbox.box import toolbox
 from tests.support.small_embedder import small_embedder
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ from ricordo.graph.context import Context
 from ricordo.graph.limits import limits_of
 from ricordo.graph.resources import Resources, in_use
 from ricordo.common.settings import Settings
-from ricordo.stores import conversation, summary
+from ricordo.stores import summary
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.manager import MemoryManager
 from ricordo.stores.toolbox.box import toolbox
@@ -229,7 +229,7 @@ async def main(dsn, home, point):
             if point == "written":
                 die_after(memory.summary, "write")
             elif point == "marked":
-                die_after(conversation, "mark_summarised")
+                die_after(summary, "mark")
             elif point == "stored":
                 die_after(summary, "store")
             await cover(memory, "t", (await memory.read_conversational_memory("t"))[:4], limits)
