@@ -1,5 +1,6 @@
 """What a deployment sets, once a process: environment variables with the prefix `RICORDO_`, or a `.env` file."""
 
+import json
 import os
 import re
 from functools import cache
@@ -8,8 +9,8 @@ from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
-from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ricordo.common.errors import ConfigurationError
 
@@ -41,6 +42,22 @@ Address = Annotated[str, AfterValidator(_address)]
 """Of a server, `http://` or `https://`."""
 
 
+def _options(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    try:
+        value = json.loads(given)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f'it is no JSON object; one looks like {{"temperature": 0.2}}, and not like {given[:40]}')  # noqa: TRY004 - pydantic's
+    return value
+
+
+Options = Annotated[dict[str, Any], NoDecode, BeforeValidator(_options)]
+"""A JSON object."""
+
+
 class Settings(BaseSettings):
     """All settings. Standard names stay standard: `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `TAVILY_API_KEY`."""
 
@@ -57,6 +74,8 @@ class Settings(BaseSettings):
     """Chat model, `provider:name`. None: `openai:gpt-5-mini` with a key or a base URL, else `offline`."""
     summary_model: str | None = None
     """Chat model of summaries and extraction. None: the same as `model`."""
+    model_options: Options = Field(default_factory=dict)
+    """Options of `model` as its provider's LangChain class takes them, a JSON object: `{"temperature": 0.2}`."""
     openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("OPENAI_API_KEY", "openai_api_key"))
     openai_base_url: Address | None = Field(None, validation_alias=AliasChoices("OPENAI_BASE_URL", "openai_base_url"))
     embeddings: str = "local"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from ricordo.graph.attachments import NamesOnly
 from ricordo.stores.postgres.connection import Connection, normalise
 
 if TYPE_CHECKING:
@@ -27,4 +28,4 @@ async def open_checkpointer(dsn: str) -> "AsyncIterator[AsyncPostgresSaver]":
     async with AsyncConnectionPool[Connection](
         normalise(dsn), min_size=1, max_size=_CONNECTIONS, kwargs=options, open=False
     ) as pool:
-        yield AsyncPostgresSaver(pool)
+        yield AsyncPostgresSaver(pool, serde=NamesOnly())

@@ -24,6 +24,7 @@ from ricordo.common.errors import InputError
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
 from ricordo.graph.agent import builder
+from ricordo.graph.attachments import named
 from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.context import Context
 from ricordo.graph.resources import Resources, open_resources, within
@@ -96,6 +97,8 @@ class WindowCompacted:
     what: str
 
 
+Question = str | list[str | dict[str, Any]]
+"""What a turn is asked."""
 Event = Token | ToolStarted | ToolEnded | WindowFilled | WindowCompacted | Answer
 
 
@@ -111,11 +114,11 @@ class Agent:
         """Let go of every thread."""
         await self._locks.close()
 
-    async def ask(self, question: str, thread_id: str = "1", **context: Any) -> Answer:
+    async def ask(self, question: Question, thread_id: str = "1", **context: Any) -> Answer:
         """Ask and wait for the answer.
 
         Args:
-            question: Any text.
+            question: Any text; or LangChain's content blocks, with pictures and files among them.
             thread_id: The conversation it belongs to; a UUID, or a name that is this user's own.
             context: Fields of `ricordo.graph.context.Context`, such as user_id, model, max_iterations.
 
@@ -131,9 +134,10 @@ class Agent:
                     return event
         raise InputError("The turn ended without an answer.")
 
-    async def stream(self, question: str, thread_id: str = "1", **context: Any) -> AsyncGenerator[Event, None]:
+    async def stream(self, question: Question, thread_id: str = "1", **context: Any) -> AsyncGenerator[Event, None]:
         """Ask, and yield what happens; the last event is the `Answer`. Arguments and errors as for `ask`."""
-        if not clean(question).strip():
+        asking = HumanMessage(clean(question) if isinstance(question, str) else question, id=str(uuid4()))
+        if not named(asking).strip():
             raise InputError("The question is empty: say what you want to know.")
         chosen = _context(context)
         manager = self.resources.manager.for_user(chosen.user_id)
@@ -150,7 +154,7 @@ class Agent:
                 "run_id": run_id,
                 "recursion_limit": limit * _STEPS_PER_ITERATION,
             }
-            asked: InputState = {"messages": [HumanMessage(clean(question), id=str(uuid4()))]}
+            asked: InputState = {"messages": [asking]}
             modes: list[Literal["messages", "updates", "values"]] = ["messages", "updates", "values"]
             values: dict[str, Any] = {}
             # Memory is written by the nodes as they go; the state is needed at the end alone.

@@ -1,6 +1,7 @@
 """Builds what a model call carries, and measures it."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -9,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from ricordo.graph import prompts
+from ricordo.graph import attachments, prompts
 from ricordo.graph.compaction.steps import READERS
 from ricordo.graph.context import context_of
 from ricordo.graph.exchange import exchange_of, repaired
@@ -24,14 +25,20 @@ _TOOLS_ALLOWANCE = 180  # tokens of a tool that is yet to be chosen
 _ALWAYS = 3  # tools that are offered beside those that fit the step
 
 
-def system_prompt(runtime: Any) -> SystemMessage:
-    """Return the system prompt; it changes once a day, so that provider caches hit."""
+def system_prompt(state: State, runtime: Any) -> SystemMessage:
+    """Return the system prompt; it changes with the day and the caller's instructions alone: provider caches hit."""
     name = context_of(runtime).timezone
     try:
         zone: Any = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         name, zone = "UTC", UTC
-    return SystemMessage(prompts.SYSTEM.format(today=datetime.now(zone).strftime("%A, %-d %B %Y"), timezone=name))
+    text = prompts.SYSTEM.format(today=datetime.now(zone).strftime("%A, %-d %B %Y"), timezone=name)
+    return SystemMessage(f"{text}{_instructions(state)}")
+
+
+def _instructions(state: State) -> str:
+    told = state.get("instructions")
+    return f"\n\n{prompts.RUN_INSTRUCTIONS.format(text=told)}" if told else ""
 
 
 async def window_of(state: State, runtime: Any) -> Window:
@@ -42,12 +49,23 @@ async def window_of(state: State, runtime: Any) -> Window:
     return await read_window(runtime, tokens.text_of(question), question_of(state))
 
 
-def messages_of(state: State, window: Window, runtime: Any) -> list[AnyMessage]:
-    """Return the messages of the next model call: system prompt, window, this turn's tool exchange."""
+def messages_of(
+    state: State, window: Window, runtime: Any, left_out: Sequence[attachments.Block] = ()
+) -> list[AnyMessage]:
+    """Return the messages of the next model call: system prompt, window with attachments, this turn's tool exchange.
+
+    Args:
+        state: The state.
+        window: The turn's window.
+        runtime: The node's runtime.
+        left_out: Attachments that the model does not take.
+    """
     exchange = repaired(exchange_of(state))
     # Steps put in short end with the assistant's words: some providers want to be spoken to.
     nudge = [HumanMessage(prompts.GO_ON)] if exchange and exchange[-1].type == "ai" else []
-    return [system_prompt(runtime), HumanMessage(window.render()), *exchange, *nudge]
+    sent = [block for block in state.get("attachments") or [] if block not in left_out]
+    asked = HumanMessage(attachments.shown(window.render(), sent, left_out))
+    return [system_prompt(state, runtime), asked, *exchange, *nudge]
 
 
 @lru_cache(maxsize=4)
@@ -70,11 +88,13 @@ def measure(state: State, window: Window, limits: Limits, *, final: bool = False
     segments = window.counts(limits.encoding)
     offered = state.get("offered") or []
     parts = {
-        "system": _system_tokens(limits.encoding),
+        "system": _system_tokens(limits.encoding) + tokens.count(_instructions(state), limits.encoding),
         **segments,
         "exchange": tokens.count_messages(repaired(exchange_of(state)), limits.encoding),
         "tools": tokens.count_tools(schemas_of(offered), limits.encoding),
     }
+    if media := state.get("attachments"):
+        parts["attachments"] = len(media) * attachments.TOKENS
     parts = {name: math.ceil(size * limits.ratio) for name, size in parts.items()}
     if not final:
         coming = max(0, min(limits.max_tools, limits.tools_per_step + _ALWAYS) - len(offered)) * _TOOLS_ALLOWANCE

@@ -54,6 +54,21 @@ GO_ON = "Go on from there."
 
 EMPTY_REPLY = "Your last reply was empty. Answer the question, or call a tool."
 
+CALL_AS_TEXT = """Your last reply had a tool call written into its text, where nobody runs it. Call the tool by the \
+tool-calling interface, or answer in words."""
+
+NO_MORE_CALLS = """Your last reply was a tool call, and no tool can be called any more. Answer in words, with what you \
+have."""
+
+CALLED = "(I called {calls}.)"
+RETURNED = "Result of {name}:\n{text}"
+
+RUN_INSTRUCTIONS = """The deployment's instructions for this run:
+{text}"""
+
+NOT_TAKEN = "left out: this model does not take it"
+LEFT_OUT = "(Not seen by the model, which takes no such content: {names}.)"
+
 STOPPED = {
     "max_iterations": "I stopped at the limit of {limit} model calls, before this was finished.",
     "deadline": "I ran out of time: this turn is limited to {limit:g} seconds, so it is not finished.",

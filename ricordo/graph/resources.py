@@ -16,6 +16,7 @@ from ricordo.graph.upkeep import keep_tidy
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE, close_model, make_model
 from ricordo.models.embeddings import Embedder, chosen_embedder, light_embedder
+from ricordo.models.manners import Manners
 from ricordo.models.tokens import ProviderCounts
 from ricordo.stores.manager import MemoryManager
 from ricordo.stores.postgres.database import Database, open_database
@@ -45,6 +46,7 @@ class Resources:
     serves: bool = False
     """Whether they are a server's."""
     usage: ProviderCounts = field(default_factory=ProviderCounts)
+    _manners: dict[str, Manners] = field(default_factory=dict)
     _made: list[str] = field(default_factory=list)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -58,6 +60,10 @@ class Resources:
             self.models[name] = self._offline() if name == OFFLINE else make_model(name, self.settings)
             self._made.append(name)
         return self.models[name]
+
+    def manners(self, name: str) -> Manners:
+        """Return what is known of the chat model of that name."""
+        return self._manners.setdefault(name, Manners())
 
     async def close_models(self) -> None:
         """Close the connections of the chat models that were made here; they belong to this event loop."""

@@ -56,6 +56,12 @@ class State(InputState):
     """Id of the question's row in conversation memory."""
     window: NotRequired[Annotated[Window, UntrackedValue]]
     """What was read from memory for this turn; never checkpointed, rebuilt from the database when missing."""
+    attachments: NotRequired[Annotated[list[dict[str, Any]], UntrackedValue]]
+    """Pictures and files of the question, as content blocks; never checkpointed, named in the question's text."""
+    left_out: NotRequired[list[str]]
+    """Names of those that the model does not take."""
+    instructions: NotRequired[str]
+    """System messages of the caller, for this run."""
     started_at: NotRequired[float]
     """Unix time at which the turn began."""
     iterations: NotRequired[int]

@@ -28,11 +28,10 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
     Raises:
         ConfigurationError: The name is unknown, its provider's package is not installed, or there is no key.
     """
-    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half a second that `offline` need not pay
-
     load_dotenv(".env")  # LangChain's providers look for their keys in the environment alone
     seconds = settings.request_timeout_seconds
     options: dict[str, Any] = {"max_retries": settings.max_retries, "timeout": seconds}
+    own = settings.model_options if name == settings.chat_model else {}
     if name.startswith("openai:"):
         if not (settings.openai_api_key or settings.openai_base_url or os.environ.get("OPENAI_API_BASE")):
             raise ConfigurationError(
@@ -47,13 +46,24 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
         # time-out that cannot be hashed keeps this one's client its own.
         options["timeout"] = httpx.Timeout(seconds)
     try:
-        model: BaseChatModel = init_chat_model(name, **options)
+        model = _make(name, options | own)
     except (ImportError, ValueError, TypeError) as error:
         raise ConfigurationError(
             f"The chat model '{name}' cannot be used: {error}. Set RICORDO_MODEL to provider:name "
             "(openai:gpt-5-mini, anthropic:…, ollama:…) and install the provider's package, or to offline."
         ) from error
     return model
+
+
+def _make(name: str, options: dict[str, Any]) -> BaseChatModel:
+    if name.startswith("openai:"):
+        from ricordo.models.openai_like import OpenAILike  # noqa: PLC0415 - half a second that `offline` need not pay
+
+        return OpenAILike(model=name.partition(":")[2], **options)
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - the same
+
+    made: BaseChatModel = init_chat_model(name, **options)
+    return made
 
 
 def profile_window(model: BaseChatModel) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ricordo.common.text import clean
+from ricordo.models.thinking import thinking_of
 
 DEFAULT_ENCODING = "o200k_base"
 _PER_MESSAGE = 4  # role and separators, as OpenAI's own counting guide has it
@@ -87,6 +88,7 @@ def count_message(message: BaseMessage, encoding: str = DEFAULT_ENCODING) -> int
     if isinstance(message, ToolMessage):
         total += count(message.tool_call_id, encoding)
     if isinstance(message, AIMessage):
+        total += count(thinking_of(message), encoding)
         calls = [(c["name"], json.dumps(c["args"], ensure_ascii=False), c["id"]) for c in message.tool_calls]
         calls += [(c["name"] or "", c["args"] or "", c["id"]) for c in message.invalid_tool_calls]
         total += sum(

@@ -1,6 +1,7 @@
 """Store the question, read every memory at once, build the window."""
 
 import time
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
@@ -9,7 +10,7 @@ from langgraph.runtime import Runtime
 from ricordo.common.text import clean, make_id
 from ricordo.common.together import together
 from ricordo.graph.context import Context, thread_of, user_of
-from ricordo.graph.exchange import is_exchange
+from ricordo.graph.incoming import incoming, is_dialogue, unseen
 from ricordo.graph.memories import read_window
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
@@ -30,12 +31,18 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
         ThreadOwnerError: The thread belongs to another user.
         DatabaseError: The database cannot be reached.
     """
-    asked = _asked(state["messages"])
+    manager, thread_id = get_resources().manager.for_user(user_of(runtime)), thread_of(runtime)
+    thread = thread_key(manager.user_id, thread_id)
+    came = incoming(state, thread)
+    asked = came.asked
     question = clean(text_of(asked[-1])) if asked else ""
     fresh: StateUpdate = {
-        "messages": _leftovers(state["messages"]),
+        "messages": [*_leftovers(state["messages"]), *asked],
         "run_id": _run_id(runtime, asked),
         "question_id": None,
+        "attachments": [dict(block) for block in came.media],
+        "left_out": [],
+        "instructions": came.instructions,
         "started_at": time.time(),
         "iterations": 0,
         "offered": [],
@@ -50,39 +57,33 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     if not question.strip():
         empty = "The question is empty: say what you want to know."
         return fresh | {"window": Window(""), "stop_reason": "error", "error": empty}
-    manager = get_resources().manager.for_user(user_of(runtime))
-    thread_id = thread_of(runtime)
-    ids = [make_id("question", thread_key(manager.user_id, thread_id), m.id, text_of(m)) for m in asked]
-    *before, now = zip(ids, asked, strict=True)
+    before = [(i, "user", text_of(m)) for i, m in zip(came.ids, asked, strict=True)]
+    now = before.pop()
+    if came.before:
+        known = await manager.read_conversational_memory(thread_id)
+        before = [*unseen(came.before, known, thread), *before]
     await _store(manager, thread_id, fresh["run_id"], before)  # they belong in this turn's window
     _, window = await together(
-        _store(manager, thread_id, fresh["run_id"], [now]), read_window(runtime, question, ids[-1])
+        _store(manager, thread_id, fresh["run_id"], [now]), read_window(runtime, question, came.ids[-1])
     )
-    return fresh | {"question_id": str(ids[-1]), "window": window}
+    return fresh | {"question_id": str(came.ids[-1]), "window": window}
 
 
-def _asked(messages: list[AnyMessage]) -> list[HumanMessage]:
-    """Return the user messages since the last answer: the question, and before it what no turn has answered."""
-    answered = max((i for i, m in enumerate(messages) if m.type == "ai" and not is_exchange(m)), default=-1)
-    return [m for m in messages[answered + 1 :] if isinstance(m, HumanMessage)]
-
-
-async def _store(manager: MemoryManager, thread_id: str, run_id: str, asked: list[tuple[UUID, HumanMessage]]) -> None:
-    """Store the messages in their order; those of a turn that died are there already."""
-    for message_id, message in asked:
-        text = text_of(message)
+async def _store(manager: MemoryManager, thread_id: str, run_id: str, said: Iterable[tuple[UUID, str, str]]) -> None:
+    """Store messages in their order: id, role, text; those of a turn that died are there already."""
+    for message_id, role, text in said:
         if text.strip():
-            await manager.write_conversational_memory(thread_id, "user", text, run_id=run_id, message_id=message_id)
+            await manager.write_conversational_memory(thread_id, role, text, run_id=run_id, message_id=message_id)
 
 
-def _run_id(runtime: Runtime[Context], asked: list[HumanMessage]) -> str:
+def _run_id(runtime: Runtime[Context], asked: Sequence[HumanMessage]) -> str:
     """Return an id that a replay of this turn has too."""
     info = runtime.execution_info
     return (info and info.run_id) or str(make_id("run", asked[-1].id if asked else time.time()))
 
 
 def _leftovers(messages: list[AnyMessage]) -> list[RemoveMessage]:
-    """Remove what a turn that died left of its tool exchange, and the oldest messages beyond those that are kept."""
-    dialogue = [m for m in messages if not is_exchange(m)]
+    """Remove what a turn that died left of its tool exchange, what is no dialogue, and the oldest messages."""
+    dialogue = [m for m in messages if is_dialogue(m)]
     kept = {m.id for m in dialogue[-_KEPT_MESSAGES:]}
     return [RemoveMessage(id=m.id) for m in messages if m.id and m.id not in kept]

@@ -3,17 +3,21 @@
 import asyncio
 import time
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.graph import prompt, prompts
-from ricordo.graph.asking import ask
+from ricordo.graph.attachments import name_of, takes
 from ricordo.graph.context import Context
-from ricordo.graph.limits import limits_of
+from ricordo.graph.conversing import converse
+from ricordo.graph.fitting import instructed
+from ricordo.graph.limits import Limits, limits_of
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
 from ricordo.graph.timing import timed
+from ricordo.graph.window import Window
+from ricordo.models.manners import MEDIA
 
 _OVERFLOWS = 1
 """How often in a row a prompt that the provider finds too long is compacted and sent again."""
@@ -21,25 +25,21 @@ _OVERFLOWS = 1
 
 @timed
 async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
-    """Make one model call with the offered tools; the last one of a turn that is at its limit has none."""
+    """Make one model call with the offered tools; the last one of a turn that is at its limit may call none."""
     limits, resources = limits_of(runtime), get_resources()
     window = await prompt.window_of(state, runtime)
     wrap_up = state["iterations"] >= limits.max_iterations
-    offered = [] if wrap_up else state["offered"]
-    messages: list[AnyMessage] = prompt.messages_of(state, window, runtime)
-    if wrap_up:
-        messages.append(HumanMessage(prompts.WRAP_UP.format(limit=limits.max_iterations)))
-    use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
+    use = prompt.measure(state, window, limits, final=True)
     update: StateUpdate = {
         "context": use,
-        "tools_offered": [*state["tools_offered"], offered],
+        "tools_offered": [*state["tools_offered"], [] if wrap_up else state["offered"]],
         "iterations": state["iterations"] + (not wrap_up),
         "exhausted": False,
     }
     left = state["started_at"] + limits.deadline_seconds - time.time()
     try:
         async with asyncio.timeout(max(0.0, left)) as clock:
-            reply = await ask(resources.chat_model(limits.model), limits.model, messages, prompt.schemas_of(offered))
+            reply, left_out = await _ask(state, window, runtime, limits, wrap_up=wrap_up)
     except TimeoutError:
         if not clock.expired():
             raise
@@ -52,9 +52,30 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         return update | {"overflows": state["overflows"] + 1, "iterations": state["iterations"]}
     except (ModelError, ConfigurationError) as error:
         return update | {"stop_reason": "error", "error": str(error)}
-    if reply.usage_metadata:
+    if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
         resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])
-    return update | {"overflows": 0, **_outcome(reply, wrap_up=wrap_up)}
+    return update | {"left_out": left_out, "overflows": 0, **_outcome(reply, wrap_up=wrap_up)}
+
+
+async def _ask(
+    state: State, window: Window, runtime: Runtime[Context], limits: Limits, *, wrap_up: bool
+) -> tuple[AIMessage, list[str]]:
+    """Ask the model.
+
+    Returns:
+        Its reply, and the names of the attachments that it does not take.
+    """
+    resources, name = get_resources(), limits.model
+    model, manners = resources.chat_model(name), resources.manners(name)
+    media = state.get("attachments") or []
+    left_out = [block for block in media if not takes(model, name, block)]
+    messages = prompt.messages_of(state, window, runtime, left_out)
+    if wrap_up:
+        messages = instructed(messages, prompts.WRAP_UP.format(limit=limits.max_iterations))
+    taken = {message.id for message in state["messages"] if message.id}
+    tools = prompt.schemas_of(state["offered"])
+    reply = await converse(model, name, messages, tools, manners, final=wrap_up, taken=taken)
+    return reply, [name_of(block) for block in (media if MEDIA in manners.without else left_out)]
 
 
 def _outcome(reply: AIMessage, *, wrap_up: bool) -> StateUpdate:

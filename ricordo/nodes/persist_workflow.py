@@ -34,6 +34,8 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     exchange = exchange_of(state)
     answer = _answer(state, limits)
+    if left_out := state.get("left_out"):
+        answer = f"{answer}\n\n{prompts.LEFT_OUT.format(names='; '.join(left_out))}"
     final = AIMessage(answer, id=_answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"])))
     if question_id := state.get("question_id"):
         question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))

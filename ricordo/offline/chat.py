@@ -55,7 +55,9 @@ class OfflineChat(BaseChatModel):
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     async def _reply(self, messages: list[BaseMessage], tools: Sequence[Tool], choice: Any) -> AIMessage:
-        turn = Turn(self.embedder, self._examples_of, read_prompt(messages), tools, self.known)
+        turn = Turn(
+            self.embedder, self._examples_of, read_prompt(messages), [] if choice == "none" else tools, self.known
+        )
         called = await turn.call(choice)
         content = "" if called else await turn.answer()
         said = content + (json.dumps(called["args"], ensure_ascii=False) if called else "")

@@ -8,9 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ricordo.graph.exchange import STEPS
+from ricordo.graph.incoming import incoming
 from ricordo.graph.notebook import WindowCompacted
 from ricordo.models import tokens
-from ricordo.nodes.assemble_context import _asked, _leftovers
+from ricordo.nodes.assemble_context import _leftovers
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, says
@@ -152,7 +153,9 @@ async def test_what_a_dead_turn_left_in_short_is_no_answer(harness: Harness) -> 
 def test_a_message_that_stands_for_steps_belongs_to_the_exchange() -> None:
     short = AIMessage("Earlier steps", additional_kwargs={STEPS: {}}, id="1")
     messages: list[Any] = [HumanMessage("Compare.", id="0"), short, HumanMessage("Still?", id="2")]
-    assert [m.id for m in _asked(messages)] == ["0", "2"], "nothing was answered yet"
+    assert [m.id for m in incoming({"messages": messages}, thread_key("default", "t")).asked] == ["0", "2"], (
+        "nothing was answered yet"
+    )
     assert [m.id for m in _leftovers(messages)] == ["1"]
 
 

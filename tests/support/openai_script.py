@@ -31,6 +31,8 @@ class Reply:
 
     text: str = ""
     calls: tuple[Call, ...] = ()
+    deltas: tuple[Mapping[str, Any], ...] = ()
+    """Pieces of the stream as they are, in place of text and calls."""
     status: int = 200
     error: str = ""
     code: str | None = None
@@ -60,9 +62,9 @@ def call(name: str, args: Mapping[str, Any] | str | None = None, **faults: Any) 
     return Reply(calls=(Call(name, args if args is not None else {}),), **faults)
 
 
-def calls(*wanted: Call, **faults: Any) -> Reply:
+def calls(*wanted: Call, text: str = "", **faults: Any) -> Reply:
     """Several tool calls at once."""
-    return Reply(calls=wanted, **faults)
+    return Reply(text, calls=wanted, **faults)
 
 
 def rate_limited(retry_after: float = 0.0) -> Reply:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -40,6 +40,8 @@ class OpenAIServer:
         self.requests: list[ChatRequest] = []
         self.violations: list[str] = []
         """Rules that requests have broken; a test that does not expect any asserts that there are none."""
+        self.refuses: Callable[[dict[str, Any]], str | None] = lambda _: None
+        """Another server's rule: what it says of a request that it refuses."""
         self._main: list[Reply] | Script = []
         self._internal: Script = plausible
         self._lock = threading.Lock()
@@ -95,6 +97,8 @@ class OpenAIServer:
         with self._lock:
             request = ChatRequest(len(self.requests), body, _count(body))
             self.requests.append(request)
+            if said := self.refuses(body):
+                return request, Reply(status=400, error=said)
             if self.models and body["model"] not in self.models:
                 missing = f"The model `{body['model']}` does not exist or you do not have access to it."
                 return request, Reply(status=404, error=missing, code="model_not_found")
@@ -177,7 +181,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.owner.closing.wait(reply.delay)
         if reply.status != 200:
             return self._refuse(reply.status, reply.error, reply.code, dict(reply.headers))
-        head = {"id": f"chatcmpl-{request.number}", "created": int(time.time()), "model": request.body["model"]}
+        head = {
+            "id": f"chatcmpl-{request.number}",
+            "created": int(time.time()),
+            "model": request.body["model"],
+        }
         if request.streams:
             return self._stream(request, reply, head | {"object": "chat.completion.chunk"})
         message: dict[str, Any] = {"role": "assistant", "content": reply.text}
@@ -236,6 +244,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _deltas(reply: Reply) -> Iterator[dict[str, Any]]:
     """Take a reply to pieces, as a stream brings them: a call's name first, its arguments bit by bit."""
+    if reply.deltas:
+        yield from map(dict, reply.deltas)
+        return
     yield {"role": "assistant", "content": None if reply.calls and not reply.text else ""}
     for at in range(0, len(reply.text), _PIECE):
         yield {"content": reply.text[at : at + _PIECE]}

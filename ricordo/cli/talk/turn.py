@@ -35,12 +35,12 @@ class TurnView:
         """
         self._say = say
         self._notes = notes
-        self._said = ""
+        self._said = self._latest = ""
         self._status: Status | None = None
 
     def begin(self) -> None:
         """Start a turn."""
-        self._said = ""
+        self._said = self._latest = ""
         self._wait()
 
     def show(self, event: "Event") -> None:
@@ -74,13 +74,18 @@ class TurnView:
 
     def _speak(self, text: str) -> None:
         self._said += text
+        self._latest += text
         self._say(text)
 
     def _finish(self, answer: "Answer") -> None:
         """Say what of the answer has not been streamed."""
         whole = plain(answer.answer)
         if not self._said.rstrip().endswith(whole.strip()):
-            self._end_line()
+            begun = self._latest.strip()
+            if begun and whole.startswith(begun):
+                whole = whole.removeprefix(begun)
+            else:
+                self._end_line()
             self._speak(whole)
         self._end_line()
         if answer.stop_reason != "answer":
@@ -93,6 +98,7 @@ class TurnView:
     def _tell(self, line: Text) -> None:
         self._stop_waiting()
         self._end_line()
+        self._latest = ""
         self._notes.print(line, no_wrap=True, overflow="ellipsis", soft_wrap=not self._notes.is_terminal)
 
     def _wait(self) -> None:

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import ValidationError
 
 from ricordo.common.errors import ModelError
 from ricordo.common.text import clean
@@ -17,6 +19,7 @@ from ricordo.graph.limits import Limits, window_of
 from ricordo.graph.resources import get_resources
 from ricordo.models import tokens
 from ricordo.models.chat import NO_STREAM, OFFLINE
+from ricordo.models.thinking import spoken
 from ricordo.offline.extractive import StructuredSummary
 from ricordo.offline.extractive import summarise as extract
 from ricordo.stores.pages import slices
@@ -137,7 +140,7 @@ async def _by_model(source: str, budget: int, name: str) -> StructuredSummary:
     fenced = "\n".join(f"> {line}" for line in source.splitlines())
     asked = [SystemMessage(prompts.SUMMARISE.format(words=budget * 2 // 3)), HumanMessage(f"# History\n{fenced}")]
     made: Any = await structured.ainvoke(asked)
-    parsed = made["parsed"] or _from_prose(tokens.text_of(made["raw"]))
+    parsed = made["parsed"] or _from_text(spoken(tokens.text_of(made["raw"])))
     return _cleaned(StructuredSummary.model_validate(parsed))
 
 
@@ -146,8 +149,10 @@ def _schema() -> dict[str, Any]:
     return StructuredSummary.model_json_schema()
 
 
-def _from_prose(text: str) -> StructuredSummary:
-    """Take a reply in plain words, from a server that knows no structured output."""
+def _from_text(text: str) -> StructuredSummary:
+    """Take a reply as text, from a server that knows no structured output: JSON after thinking, or plain words."""
+    with suppress(ValidationError):
+        return StructuredSummary.model_validate_json(text)
     lines = [line.strip(" -*#") for line in text.splitlines()]
     lines = [line for line in lines if line]
     if not lines:

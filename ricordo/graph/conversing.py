@@ -1,0 +1,70 @@
+"""Asks a model in the way that its server takes, and takes its calls in the way that it makes them."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+
+from ricordo.common.errors import ContextOverflowError, ModelError
+from ricordo.graph import prompts
+from ricordo.graph.asking import ask
+from ricordo.graph.attachments import media_in
+from ricordo.graph.fitting import fitted, instructed
+from ricordo.models.manners import MEDIA, STREAM_OPTIONS, SYSTEM, TOOL_CHOICE, Manners
+from ricordo.models.written_calls import WrittenCalls
+
+
+async def converse(
+    model: BaseChatModel,
+    name: str,
+    messages: Sequence[AnyMessage],
+    tools: list[dict[str, Any]],
+    manners: Manners,
+    *,
+    final: bool = False,
+    taken: Collection[str] = (),
+) -> AIMessage:
+    """Ask a model, and return its reply.
+
+    A call that is written as text is asked for anew where the model has called properly before, or may not call at all;
+    where it has no other way, it is taken. What the server refuses is left away from then on.
+
+    Args:
+        model: The chat model.
+        name: Its name, `provider:name`.
+        messages: System prompt, window, exchange.
+        tools: Schemas of the tools that are shown.
+        manners: What is known of the model; it is added to.
+        final: Whether the tools are only shown, since providers want them beside earlier calls.
+        taken: Ids of messages that the reply must not have.
+
+    Raises:
+        ContextOverflowError: The prompt is too long for the provider.
+        ModelError: The model failed after its retries, or had nothing to say twice.
+    """
+    written = WrittenCalls([tool["function"]["name"] for tool in tools])
+
+    async def once(asked: Sequence[AnyMessage]) -> AIMessage:
+        sent = {STREAM_OPTIONS}
+        sent |= {TOOL_CHOICE} if final and tools else set()
+        sent |= {SYSTEM} if isinstance(asked[0], SystemMessage) else set()
+        sent |= {MEDIA} if any(map(media_in, asked)) else set()
+        while True:
+            fit = fitted(asked, manners.without, tools=bool(tools))
+            try:
+                return await ask(model, name, fit, tools, manners=manners, final=final, taken=taken)
+            except ContextOverflowError:
+                raise
+            except ModelError as error:
+                if not manners.learn(error, sent):
+                    raise
+
+    reply = await once(messages)
+    proper = bool(reply.tool_calls or reply.invalid_tool_calls)
+    if not proper and (final or manners.calls) and written.split(str(reply.text))[1]:
+        reply = await once(instructed(messages, prompts.NO_MORE_CALLS if final else prompts.CALL_AS_TEXT))
+        proper = bool(reply.tool_calls or reply.invalid_tool_calls)
+    manners.calls |= proper
+    rest, calls = ("", []) if proper else written.split(str(reply.text))
+    return reply.model_copy(update={"content": rest, "tool_calls": calls}) if calls else reply
