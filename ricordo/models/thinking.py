@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 
 from ricordo.common.text import clean_json
 
-_OPEN = re.compile(r"(?<!`)(?:<(?:think|thinking|thought)>|\[THINK\])", re.IGNORECASE)
+_TAG = re.compile(r"(?<!`)(?:<(?P<end>/)?(?:think|thinking|thought)>|\[(?P<close>/)?THINK\])", re.IGNORECASE)
 _CLOSE = re.compile(r"(?<!`)(?:</(?:think|thinking|thought)>|\[/THINK\])", re.IGNORECASE)
 _MAYBE_TAG = re.compile(r"(?:`?[<\[][/\w|]{0,14}|`{1,2})\Z")
 """The end of a piece in which a tag may have begun."""
@@ -81,15 +81,14 @@ class Speech:
         if self._trims:
             self._pending = self._pending.lstrip()
         text = self._pending
-        opened, closed = self._tag(_OPEN), self._tag(_CLOSE)
-        if opened and not (closed and closed.start() < opened.start()):
-            self._opening, self._pending = opened[0], text[opened.end() :]
-            self._thinks, self._hold, self.opened = True, False, True
-            return self._say(text[: opened.start()])
-        if closed:
-            said = "" if self._hold else self._say(text[: closed.start()])
-            self._pending, self._hold, self._trims, self.unopened = text[closed.end() :], False, True, True
-            return said
+        if tag := self._tag():
+            self._pending, said = text[tag.end() :], text[: tag.start()]
+            if tag["end"] or tag["close"]:
+                said = "" if self._hold else self._say(said)
+                self._hold, self._trims, self.unopened = False, True, True
+                return said
+            self._opening, self._thinks, self._hold, self.opened = tag[0], True, False, True
+            return self._say(said)
         if last:
             self._pending = ""
             return self._say(self._without_calls(text))
@@ -100,9 +99,9 @@ class Speech:
         self._pending = text[end:]
         return self._say(text[:end])
 
-    def _tag(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def _tag(self) -> re.Match[str] | None:
         """Find a tag that stands in no code block."""
-        for found in pattern.finditer(self._pending, self._looked):
+        for found in _TAG.finditer(self._pending, self._looked):
             if (self._fences + self._pending.count(_FENCE, 0, found.start())) % 2 == 0:
                 return found
         return None

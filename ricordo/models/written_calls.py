@@ -11,19 +11,19 @@ from langchain_core.messages import ToolCall
 _NAMES = ("name", "function", "tool", "tool_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input")
 _MARKED = re.compile(
-    r"<tool_call>\s*(?P<call>.*?)\s*(?:</tool_call>|\Z)"
+    r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)"
     r"|(?P<function><function=.*?(?:</function>|\Z))"
-    r"|(?:\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?P<rest>.*)\Z",
+    r"|(?:\[TOOL_CALLS\]|<\|python_tag\|>)(?P<rest>.*)\Z",
     re.DOTALL,
 )
 """As Hermes and Qwen write calls, as Llama does, and as Mistral does."""
 _MARKS = ("<tool_call>", "<function=", "[TOOL_CALLS]", "<|python_tag|>")
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL)
-_NAMED = re.compile(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(?=\{)")
-_FENCED = re.compile(r"\A\s*```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_BARE = re.compile(r'\s*(?:```(?:json|tool_call|tool_code)?\s*)?\[?\s*\{\s*"(?P<key>\w*)(?P<end>"?)')
-_BARE_BEGINS = re.compile(r"\s*(?:`{1,3}\w{0,9}\s*)?\[?\s*\{?\s*\Z|\s*[\[<`][^\s<>]{0,14}\Z")
+_NAMED = re.compile(r"([\w.-]++)\s*+(?:\[ARGS\]\s*+)?(?=\{)")
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*+(.*)```\Z", re.DOTALL)
+_BARE = re.compile(r'\s*+(?:```(?:json|tool_call|tool_code)?\s*+)?\[?\s*+\{\s*+"(?P<key>\w*+)(?P<end>"?)')
+_BARE_BEGINS = re.compile(r"\s*+(?:`{1,3}\w{0,9}\s*+)?\[?\s*+\{?\s*+\Z|\s*+[\[<`][^\s<>]{0,14}\Z")
 _KEYS = {*_NAMES, *_ARGUMENTS, "type", "id"}
 _LEAST_ID = 4  # characters; shorter ones repeat themselves by chance
 _ENCODED = 2  # times that a provider was seen to encode arguments as JSON, beyond once
@@ -122,12 +122,14 @@ class WrittenCalls:
         rest = _MARKED.sub(taken, text)
         if calls:
             return rest.strip(), calls
-        fenced = _FENCED.match(text)
-        bare = list(self._calls(fenced[1] if fenced else text.strip()))
+        whole = text.strip()
+        fenced = _FENCED.match(whole)
+        bare = list(self._calls(fenced[1] if fenced else whole))
         return ("", bare) if bare else (text, [])
 
     def _calls(self, text: str) -> Iterator[ToolCall]:
         """Read what stands between the marks, or alone: JSON of one call or several, or the forms without JSON."""
+        text = text.strip()
         if text.startswith("<function="):
             for name, inner in _FUNCTION.findall(text):
                 yield from self._call(name, _parameters(inner))

@@ -52,3 +52,15 @@ def test_an_address_that_is_none_is_named(address: str) -> None:
     os.environ["OPENAI_BASE_URL"] = address
     with pytest.raises(ConfigurationError, match=r"used: OPENAI_BASE_URL: it is no address"):
         get_settings()
+
+
+def test_options_of_the_model_are_a_json_object() -> None:
+    Path(".env").write_text('RICORDO_MODEL_OPTIONS={"temperature": 0.2}\n')
+    assert get_settings().model_options == {"temperature": 0.2}
+
+
+@pytest.mark.parametrize("value", ["temperature=1", "[1]", "7"])
+def test_options_that_are_none_are_told_with_an_example(value: str) -> None:
+    os.environ["RICORDO_MODEL_OPTIONS"] = value
+    with pytest.raises(ConfigurationError, match="RICORDO_MODEL_OPTIONS: it is no JSON"):
+        get_settings()

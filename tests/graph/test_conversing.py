@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from ricordo.common.errors import ModelError
 from ricordo.common.settings import Settings
 from ricordo.graph.conversing import converse
+from ricordo.graph.exchange import sound_reply
 from ricordo.models.chat import close_model, make_model
 from ricordo.models.manners import Manners
 from tests.support.harness import ScriptedChat
@@ -210,6 +211,19 @@ async def test_thinking_in_the_text_is_no_answer_and_goes_back_with_calls_alone(
     assert reply.text == "Let me see."
     await reply_of(openai, say("Fine."), messages=[*ASKED, reply, ToolMessage("Six.", tool_call_id="c8")])
     assert openai.requests[-1].messages[2]["content"] == "<think>Hm.</think>Let me see."
+
+
+def test_reasoning_items_of_the_responses_api_go_back_before_their_call() -> None:
+    options = {"use_responses_api": True}
+    settings = Settings(openai_api_key=KEY, model=NAME, model_options=options)
+    model: Any = make_model(NAME, settings)
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    said = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": "{}"}
+    made = [{"name": "find", "args": {}, "id": "c1", "type": "tool_call"}]
+    reply = sound_reply(AIMessage([item | {"index": 0}, said | {"index": 1}], tool_calls=made), ["find"])
+    sent = model._get_request_payload([*ASKED, reply, ToolMessage("Six.", tool_call_id="c1")])["input"]
+    assert sent[2] == item
+    assert [one.get("type") for one in sent[3:]] == ["function_call", "function_call_output"]
 
 
 def test_options_of_the_model_are_set() -> None:

@@ -13,6 +13,8 @@ from ricordo.common.sentences import sentences
 from ricordo.common.words import terms
 from ricordo.graph.entities import entities_in
 from ricordo.graph.window import Window
+from ricordo.models.thinking import spoken
+from ricordo.models.written_calls import WrittenCalls
 from ricordo.offline.request import Request
 from ricordo.offline.seen import read_prompt
 from ricordo.readers.text import read_markdown
@@ -40,6 +42,10 @@ _PARTS = [
         "on ",
         "# ",
         "id=",
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "<function=a>",
     ),
 ]
 _READERS: dict[str, Callable[[str], object]] = {
@@ -60,6 +66,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "prompt": lambda text: read_prompt([HumanMessage(Window(text).with_passages("Entity", (_told(text),)).render())]),
     "markdown": lambda text: read_markdown(f"---\ntitle: {text} x\n---\n# a{text}b\nword".encode(), "a.md"),
     "about": claims.about,
+    "reply": lambda text: (spoken(text), WrittenCalls(["find"]).split(text)),
 }
 
 
