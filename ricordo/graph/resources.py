@@ -45,6 +45,8 @@ class Resources:
     serves: bool = False
     """Whether they are a server's."""
     usage: ProviderCounts = field(default_factory=ProviderCounts)
+    without_tools: set[str] = field(default_factory=set)
+    """Chat models that turned out to take no tools."""
     _made: list[str] = field(default_factory=list)
     background: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -1,12 +1,14 @@
 """Ask the model once."""
 
 import asyncio
+import logging
 import time
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
+from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError, ToolsNotTakenError
 from ricordo.graph import prompt, prompts
 from ricordo.graph.asking import ask
 from ricordo.graph.context import Context
@@ -15,8 +17,9 @@ from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
 from ricordo.graph.timing import timed
 
-_OVERFLOWS = 1
-"""How often in a row a prompt that the provider finds too long is compacted and sent again."""
+_OVERFLOWS = 3
+"""How often in a row a prompt that the provider finds too long is compacted and sent again, if it became shorter."""
+_log = logging.getLogger(__name__)
 
 
 @timed
@@ -25,7 +28,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits, resources = limits_of(runtime), get_resources()
     window = await prompt.window_of(state, runtime)
     wrap_up = state["iterations"] >= limits.max_iterations
-    offered = [] if wrap_up else state["offered"]
+    offered = [] if wrap_up or limits.model in resources.without_tools else state["offered"]
     messages: list[AnyMessage] = prompt.messages_of(state, window, runtime)
     if wrap_up:
         messages.append(HumanMessage(prompts.WRAP_UP.format(limit=limits.max_iterations)))
@@ -39,27 +42,41 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     left = state["started_at"] + limits.deadline_seconds - time.time()
     try:
         async with asyncio.timeout(max(0.0, left)) as clock:
-            reply = await ask(resources.chat_model(limits.model), limits.model, messages, prompt.schemas_of(offered))
+            reply = await _ask(limits.model, messages, prompt.schemas_of(offered))
     except TimeoutError:
         if not clock.expired():
             raise
         return update | {"stop_reason": "deadline"}
     except ContextOverflowError as error:
-        if error.window:
-            resources.usage.learn_window(limits.model, error.window)
-        if state["overflows"] >= _OVERFLOWS:
+        resources.usage.learn_window(limits.model, error.window, use["tokens"])
+        if state["overflows"] >= _OVERFLOWS or (state["refused"] and use["tokens"] >= state["refused"]):
             return update | {"stop_reason": "error", "error": str(error)}
-        return update | {"overflows": state["overflows"] + 1, "iterations": state["iterations"]}
+        again = {"overflows": state["overflows"] + 1, "refused": use["tokens"], "iterations": state["iterations"]}
+        return update | again
     except (ModelError, ConfigurationError) as error:
         return update | {"stop_reason": "error", "error": str(error)}
     if reply.usage_metadata:
         resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])
-    return update | {"overflows": 0, **_outcome(reply, wrap_up=wrap_up)}
+    return update | {"overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
+
+
+async def _ask(name: str, messages: list[AnyMessage], tools: list[dict[str, Any]]) -> AIMessage:
+    """Ask a model; one that takes no tools without them, from now on."""
+    resources = get_resources()
+    model = resources.chat_model(name)
+    try:
+        return await ask(model, name, messages, tools)
+    except ToolsNotTakenError as error:
+        _log.warning("%s. It answers without them.", error)
+        resources.without_tools.add(name)
+        return await ask(model, name, messages, [])
 
 
 def _outcome(reply: AIMessage, *, wrap_up: bool) -> StateUpdate:
     if wrap_up:
         said = reply.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
         return {"messages": [said], "stop_reason": "max_iterations"}
-    asks = bool(reply.tool_calls or reply.invalid_tool_calls)
-    return {"messages": [reply], "stop_reason": None if asks else "answer"}
+    if reply.tool_calls or reply.invalid_tool_calls:
+        return {"messages": [reply], "stop_reason": None}
+    ending = reply.response_metadata["finish_reason"]
+    return {"messages": [reply], "stop_reason": "answer" if ending == "stop" else ending}

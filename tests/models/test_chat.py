@@ -3,7 +3,8 @@ from langchain_core import exceptions as provider
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.common.settings import Settings
-from ricordo.models.chat import make_model, profile_window, raise_ours
+from ricordo.models.chat import make_model, profile_window
+from ricordo.models.provider_errors import raise_ours
 
 
 def test_the_offline_model_answers_when_nothing_is_configured() -> None:
