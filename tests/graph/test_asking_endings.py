@@ -139,7 +139,9 @@ async def test_use_in_every_piece_is_not_added_up(openai: OpenAIServer) -> None:
     assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["output_tokens"]) == (2000, 9)
 
 
-@pytest.mark.parametrize("still", [{"disable_streaming": True}, {"disable_streaming": "tool_calling"}])
+@pytest.mark.parametrize(
+    "still", [{"disable_streaming": True}, {"disable_streaming": "tool_calling"}, {"streaming": False}]
+)
 async def test_a_model_that_does_not_stream_answers_and_calls_tools(openai: OpenAIServer, still: Any) -> None:
     assert (await reply_of(openai, say("At once."), **still)).text == "At once."
     reply = await reply_of(openai, call("find", {"query": "tides"}), **still)

@@ -1,6 +1,7 @@
 """What becomes of a turn whose answer was cut short, or whose model takes less than others."""
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage
 
 from ricordo.graph import asking
+from ricordo.graph.context import Context
+from ricordo.graph.limits import limits_of
 from tests.support.harness import Harness, says
 
 
@@ -95,3 +98,9 @@ async def test_an_error_of_any_kind_ends_the_turn_in_words(harness: Harness, mon
     answer = await harness.ask("Hello?", *[KeyError("choices")] * 3)
     assert answer.stop_reason == "error"
     assert "The chat model scripted failed: 'choices'" in answer.answer
+
+
+@pytest.mark.usefixtures("harness")
+async def test_a_run_cannot_ask_ollama_for_more_than_its_server_was_told_to_hold() -> None:
+    asked = Context(model="ollama:llama3", context_window=100_000)
+    assert limits_of(SimpleNamespace(context=asked, server_info=None, execution_info=None)).window == 32_000
