@@ -77,8 +77,8 @@ def unwrapped(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
 
 def says_how_it_ends(model: Runnable[Any, Any]) -> bool:
     """Tell whether a model's streams end with a word on how, as those of the providers' own packages do."""
-    package = type(unwrapped(model)).__module__.partition(".")[0]
-    return package.startswith("langchain_") and package not in {"langchain_core", "langchain_community"}
+    packages = {kind.__module__.partition(".")[0] for kind in type(unwrapped(model)).__mro__}
+    return any(name.startswith("langchain_") for name in packages - {"langchain_core", "langchain_community"})
 
 
 def through_wrappers(model: Runnable[Any, Any], change: Callable[[Any], Any]) -> Any:
