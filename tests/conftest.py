@@ -28,7 +28,8 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 _TEMPLATE = "ricordo_template"
-_FOREIGN = ("RICORDO_", "OPENAI_", "ANTHROPIC_", "TAVILY_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG")
+_FOREIGN = ("RICORDO_", "TAVILY_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG")
+_PROVIDERS = ("OPENAI_", "AZURE_", "ANTHROPIC_", "OLLAMA_", "MISTRAL_", "GOOGLE_", "GEMINI_", "GROQ_", "OPENROUTER_")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def clean_environment(tmp_path: Path) -> Iterator[None]:
     """No setting of the machine reaches a test, and none of a test reaches the next one."""
     before, folder = dict(os.environ), Path.cwd()
     for name in before:
-        if name.startswith(_FOREIGN):
+        if name.startswith(_FOREIGN + _PROVIDERS):
             del os.environ[name]
     os.environ["RICORDO_HOME"] = str(tmp_path / "home")
     work = tmp_path / "work"

@@ -14,6 +14,7 @@ PUBLIC = {
     "Answer",
     "Event",
     "MemoryManager",
+    "Restarted",
     "RicordoError",
     "Settings",
     "Token",

@@ -7,7 +7,8 @@ RicordoError
 ├── EmbeddingError              the embedding model cannot be loaded or refused a text
 │   └── EmbeddingMismatchError  the table holds vectors of another model or width
 ├── ModelError                  the chat model failed after its retries
-│   └── ContextOverflowError    the provider says that the prompt is too long
+│   ├── ContextOverflowError    the provider says that the prompt is too long
+│   └── ToolsNotTakenError      the model, or its server, takes no tools
 ├── InputError                  what the user gave cannot be taken (empty, unreadable, unknown)
 │   ├── DocumentError           a document has no text, is damaged, encrypted or unreachable
 │   └── NotFoundError           no thread, log entry, summary, memory or document has that id
@@ -60,6 +61,10 @@ class ContextOverflowError(ModelError):
         super().__init__(message)
         self.window = window
         """The tokens of the model's window, where the provider names them."""
+
+
+class ToolsNotTakenError(ModelError):
+    """The model, or its server, takes no tools."""
 
 
 class InputError(RicordoError):

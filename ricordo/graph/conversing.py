@@ -1,22 +1,25 @@
 """Asks a model in the way that its server takes, and takes its calls in the way that it makes them."""
 
+import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.runnables import Runnable
 
-from ricordo.common.errors import ContextOverflowError, ModelError
+from ricordo.common.errors import ContextOverflowError, ModelError, ToolsNotTakenError
 from ricordo.graph import prompts
 from ricordo.graph.asking import ask
 from ricordo.graph.attachments import media_in
 from ricordo.graph.fitting import fitted, instructed
-from ricordo.models.manners import MEDIA, STREAM_OPTIONS, SYSTEM, TOOL_CHOICE, Manners
+from ricordo.models.manners import MEDIA, STREAM_OPTIONS, SYSTEM, TOOL_CHOICE, TOOLS, Manners
 from ricordo.models.written_calls import WrittenCalls
+
+_log = logging.getLogger(__name__)
 
 
 async def converse(
-    model: BaseChatModel,
+    model: Runnable[Any, Any],
     name: str,
     messages: Sequence[AnyMessage],
     tools: list[dict[str, Any]],
@@ -51,11 +54,15 @@ async def converse(
         sent |= {SYSTEM} if isinstance(asked[0], SystemMessage) else set()
         sent |= {MEDIA} if any(map(media_in, asked)) else set()
         while True:
-            fit = fitted(asked, manners.without, tools=bool(tools))
+            shown = [] if TOOLS in manners.without else tools
+            fit = fitted(asked, manners.without, tools=bool(shown))
             try:
-                return await ask(model, name, fit, tools, manners=manners, final=final, taken=taken)
+                return await ask(model, name, fit, shown, manners=manners, final=final, taken=taken)
             except ContextOverflowError:
                 raise
+            except ToolsNotTakenError as error:
+                _log.warning("%s. It answers without them.", error)
+                manners.without.add(TOOLS)
             except ModelError as error:
                 if not manners.learn(error, sent):
                     raise

@@ -12,7 +12,7 @@ from ricordo.graph import prompts
 from ricordo.graph.entities import MOST, entities_in, mention_of
 from ricordo.graph.limits import Limits
 from ricordo.graph.resources import get_resources
-from ricordo.models.chat import NO_STREAM, OFFLINE
+from ricordo.models.chat import OFFLINE, structured
 from ricordo.stores.entity import Entity, name_key
 
 _TYPES = frozenset({"person", "organisation", "system", "place", "paper", "work", "event", "thing"})
@@ -58,12 +58,10 @@ async def find_entities(question: str, answer: str, limits: Limits) -> list[Enti
 
 
 async def _asked(name: str, question: str, answer: str) -> list[_Named]:
-    model = get_resources().chat_model(name)
-    # As a plain schema: given the class, the client itself parses the reply, and prose ends in an error.
-    structured = model.with_structured_output(_schema(), include_raw=True).with_config(tags=[NO_STREAM])
+    by_schema = structured(get_resources().chat_model(name), _schema())
     texts = f"{question[:_LONGEST_TEXT]}\n\n{answer[:_LONGEST_TEXT]}"
     fenced = "\n".join(f"> {line}" for line in texts.splitlines())
-    made: Any = await structured.ainvoke([SystemMessage(prompts.ENTITIES), HumanMessage(f"# Text\n{fenced}")])
+    made: Any = await by_schema.ainvoke([SystemMessage(prompts.ENTITIES), HumanMessage(f"# Text\n{fenced}")])
     return _Found.model_validate(made["parsed"]).entities
 
 

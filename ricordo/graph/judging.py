@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from ricordo.graph import prompts
 from ricordo.graph.limits import Limits
 from ricordo.graph.resources import get_resources
-from ricordo.models.chat import NO_STREAM, OFFLINE
+from ricordo.models.chat import OFFLINE, structured
 from ricordo.stores.passages import Passage, render_all
 from ricordo.stores.user_memory.rows import Row
 from ricordo.stores.user_memory.store import Judge
@@ -52,12 +52,10 @@ def judge_by(limits: Limits) -> Judge | None:
 
 
 async def _ask(name: str, content: str, candidates: Sequence[Row]) -> set[int]:
-    model = get_resources().chat_model(name)
-    # As a plain schema: given a class, the client itself parses the reply, and prose ends in an error.
-    structured = model.with_structured_output(_SCHEMA, include_raw=True).with_config(tags=[NO_STREAM])
+    by_schema = structured(get_resources().chat_model(name), _SCHEMA)
     stored = render_all(Passage(str(row["id"]), "stored", row["content"]) for row in candidates)
     new = Passage("", "new", content).render(0)
-    made: Any = await structured.ainvoke([SystemMessage(prompts.REPLACES), HumanMessage(f"{new}\n\n{stored}")])
+    made: Any = await by_schema.ainvoke([SystemMessage(prompts.REPLACES), HumanMessage(f"{new}\n\n{stored}")])
     parsed = made["parsed"]
     found = parsed.get("replaced") if isinstance(parsed, dict) else None
     return {one for one in found if type(one) is int} if isinstance(found, list) else set()

@@ -9,6 +9,7 @@ from ricordo.graph.context import context_of
 from ricordo.graph.resources import get_resources
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE, UNKNOWN_WINDOW, profile_window
+from ricordo.models.providers import provider_of
 
 LEAST_WINDOW = 2_000
 """Tokens; the system prompt, two tools and a few turns need as much."""
@@ -82,6 +83,8 @@ def limits_of(runtime: Any) -> Limits:
     settings = resources.settings
     model = context.model or settings.chat_model
     window = context.context_window or settings.context_window or window_of(model)
+    if provider_of(model)[0] == "ollama":  # beyond what its server was told to hold it cuts in silence
+        window = min(window, window_of(model))
     if named := resources.usage.window(model):
         window = min(window, max(named, LEAST_WINDOW))
     if window < LEAST_WINDOW:

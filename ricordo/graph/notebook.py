@@ -62,6 +62,12 @@ class Token:
     """A piece of the answer as the model says it."""
 
     text: str
+    message_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """The answer broke off: what was said of it is void, and the model begins it anew."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class WindowCompacted:
 
 Question = str | list[str | dict[str, Any]]
 """What a turn is asked."""
-Event = Token | ToolStarted | ToolEnded | WindowFilled | WindowCompacted | Answer
+Event = Token | Restarted | ToolStarted | ToolEnded | WindowFilled | WindowCompacted | Answer
 
 
 class Agent:
@@ -157,6 +163,7 @@ class Agent:
             asked: InputState = {"messages": [asking]}
             modes: list[Literal["messages", "updates", "values"]] = ["messages", "updates", "values"]
             values: dict[str, Any] = {}
+            speaking: str | None = None  # id of the message that is being said
             # Memory is written by the nodes as they go; the state is needed at the end alone.
             parts = self._graph.astream(asked, config, context=chosen, stream_mode=modes, durability="exit")
             async with aclosing(cast("AsyncGenerator[tuple[str, Any], None]", parts)) as happenings:
@@ -165,7 +172,12 @@ class Agent:
                         values = part
                         continue
                     for event in _events(mode, part):
+                        said = event.message_id if isinstance(event, Token) else None
+                        if said and speaking not in {said, None}:
+                            yield Restarted()
+                        speaking = said or speaking
                         yield event
+                    speaking = None if mode == "updates" else speaking
             calls = await manager.tool_calls(thread, values["run_id"]) if values["tool_calls"] else []
             told = {f.name: values[f.name] for f in fields(Answer) if f.name in values}
             args = {str(row["id"]): row["args"] for row in calls}
@@ -188,7 +200,7 @@ def _events(mode: str, part: Any) -> list[Event]:
     if mode == "messages":
         message, about = part
         speaks = isinstance(message, AIMessageChunk) and about.get("langgraph_node") == "llm" and message.text
-        return [Token(str(message.text))] if speaks else []
+        return [Token(str(message.text), message.id)] if speaks else []
     events: list[Event] = []
     for node, update in part.items():
         if node == "llm" and "messages" in update:

@@ -68,13 +68,21 @@ RUN_INSTRUCTIONS = """The deployment's instructions for this run:
 
 NOT_TAKEN = "left out: this model does not take it"
 LEFT_OUT = "(Not seen by the model, which takes no such content: {names}.)"
+BROKE_OFF = "The chat model {model} failed in the middle of its reply. Ask again, or choose another by RICORDO_MODEL."
+EMPTY_TWICE = "The chat model {model} gave an empty reply twice. Ask again, or choose another by RICORDO_MODEL."
+ONLY_THOUGHT = """The chat model {model} thought until its limit for one reply, twice, and had no room left for an \
+answer. Ask for less at once, let it think less, or choose another by RICORDO_MODEL."""
 
 STOPPED = {
     "max_iterations": "I stopped at the limit of {limit} model calls, before this was finished.",
     "deadline": "I ran out of time: this turn is limited to {limit:g} seconds, so it is not finished.",
     "error": "I could not finish this turn. {error}",
+    "length": "The answer ends here: the model reached its limit for one reply.",
+    "content_filter": "The answer ends here: the provider's content filter stopped it.",
+    "refusal": "The model declined to answer.",
+    "unfinished": "The answer may be cut off: the model's server did not say that it is whole.",
 }
-"""What the user is told when a turn ends without an answer."""
+"""What the user is told when a turn ends without an answer, or with one that is cut short."""
 
 DONE = "Done so far: {done}."
 QUESTION_KEPT = "Nothing was done yet. Your question is kept in this thread."

@@ -80,8 +80,11 @@ class State(InputState):
     """The last compaction could shrink nothing; it is not tried again before the next model call."""
     overflows: NotRequired[int]
     """How often in a row the provider has found the prompt too long."""
+    refused: NotRequired[int]
+    """Tokens of the latest prompt that was too long; one that is no shorter is not sent."""
     stop_reason: NotRequired[str | None]
-    """`answer`, `max_iterations`, `deadline` or `error`; None while the turn runs."""
+    """None while the turn runs; then `answer`, `max_iterations`, `deadline`, `error`, or how the model's answer was cut
+    short: `length`, `content_filter`, `refusal`, `unfinished`."""
     error: NotRequired[str | None]
     """What went wrong, in words for the user."""
     seconds: NotRequired[Annotated[dict[str, float], merge_seconds]]

@@ -1,16 +1,19 @@
-"""Chat models by name: `offline`, or any LangChain `provider:name`; their errors in our words."""
+"""Chat models by name: `offline`, or any LangChain `provider:name`, also wrapped by LangChain's own wrappers."""
 
+import inspect
 import os
-import re
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
-import httpx
 from dotenv import load_dotenv
-from langchain_core import exceptions as provider
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
+from pydantic import ValidationError
 
-from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
+from ricordo.common.errors import ConfigurationError
 from ricordo.common.settings import Settings
+from ricordo.models.providers import Provider, client_options, provider_of
 
 OFFLINE = "offline"
 NO_STREAM = "nostream"
@@ -22,17 +25,17 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
     """Make a provider's chat model.
 
     Args:
-        name: `provider:name`, as LangChain's `init_chat_model` takes it.
-        settings: Key, base URL, time-out and retries.
+        name: `provider:name`, as LangChain's `init_chat_model` takes it; the provider may be left out where the name
+            itself tells it.
+        settings: Key, base URL, time-out, retries and window.
 
     Raises:
         ConfigurationError: The name is unknown, its provider's package is not installed, or there is no key.
     """
     load_dotenv(".env")  # LangChain's providers look for their keys in the environment alone
-    seconds = settings.request_timeout_seconds
-    options: dict[str, Any] = {"max_retries": settings.max_retries, "timeout": seconds}
-    own = settings.model_options if name == settings.chat_model else {}
-    if name.startswith("openai:"):
+    provider, known = provider_of(name)
+    options = client_options(provider, settings, settings.context_window or UNKNOWN_WINDOW)
+    if provider == "openai":
         if not (settings.openai_api_key or settings.openai_base_url or os.environ.get("OPENAI_API_BASE")):
             raise ConfigurationError(
                 f"The chat model '{name}' needs a key, and there is none. Set OPENAI_API_KEY, in the environment or in "
@@ -41,22 +44,17 @@ def make_model(name: str, settings: Settings) -> BaseChatModel:
         # A server of one's own often wants no key, but the client insists on one.
         key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
         options |= {"api_key": key, "base_url": settings.openai_base_url}
-        options |= {"stream_usage": True, "stream_chunk_timeout": seconds}
-        # langchain-openai shares one client among all models of equal options, in whatever event loop they live; a
-        # time-out that cannot be hashed keeps this one's client its own.
-        options["timeout"] = httpx.Timeout(seconds)
+    if known.silent and not known.has_key():
+        raise ConfigurationError(_why_not(name, known, ValueError(f"{known.title} needs a key, and there is none")))
+    model = name if ":" in name or not provider else f"{provider}:{name}"
     try:
-        model = _make(name, options | own)
-    except (ImportError, ValueError, TypeError) as error:
-        raise ConfigurationError(
-            f"The chat model '{name}' cannot be used: {error}. Set RICORDO_MODEL to provider:name "
-            "(openai:gpt-5-mini, anthropic:…, ollama:…) and install the provider's package, or to offline."
-        ) from error
-    return model
+        return _make(model, provider, options | (settings.model_options if name == settings.chat_model else {}))
+    except Exception as error:
+        raise ConfigurationError(_why_not(name, known, error)) from error
 
 
-def _make(name: str, options: dict[str, Any]) -> BaseChatModel:
-    if name.startswith("openai:"):
+def _make(name: str, provider: str, options: dict[str, Any]) -> BaseChatModel:
+    if provider == "openai":
         from ricordo.models.openai_like import OpenAILike  # noqa: PLC0415 - half a second that `offline` need not pay
 
         return OpenAILike(model=name.partition(":")[2], **options)
@@ -66,52 +64,68 @@ def _make(name: str, options: dict[str, Any]) -> BaseChatModel:
     return made
 
 
-def profile_window(model: BaseChatModel) -> int:
-    """Return the tokens of a model's window by its profile; 32,000 for a model without one."""
-    return int((model.profile or {}).get("max_input_tokens") or UNKNOWN_WINDOW)
+def _why_not(name: str, provider: Provider, error: Exception) -> str:
+    # Of a fault of the options its words alone: the rest shows what was passed.
+    words = "; ".join(one["msg"] for one in error.errors()) if isinstance(error, ValidationError) else str(error)
+    said = " ".join(words.split()).rstrip(".") or type(error).__name__
+    unset = not isinstance(error, ImportError) and not provider.has_key()
+    key = f"Set {provider.key}, in the environment or in .env. Or set" if unset else "Set"
+    return (
+        f"The chat model '{name}' cannot be used: {said}. {key} RICORDO_MODEL to provider:name "
+        "(openai:gpt-5-mini, anthropic:…, ollama:…) and install the provider's package, or to offline."
+    )
 
 
-_ADVICE = {
-    provider.ModelAuthenticationError: "The key was refused: check OPENAI_API_KEY (or the provider's own key).",
-    provider.ModelPermissionDeniedError: "The key may not use this model: choose another by RICORDO_MODEL.",
-    provider.ModelNotFoundError: "There is no such model: check RICORDO_MODEL and OPENAI_BASE_URL.",
-    provider.ModelRateLimitError: "The rate limit (429) held through all retries: wait, or check the quota.",
-    provider.ModelTimeoutError: "It did not answer in time: try again, or raise RICORDO_REQUEST_TIMEOUT_SECONDS.",
-    provider.ModelConnectionError: "It cannot be reached: check the network and OPENAI_BASE_URL.",
-    provider.ModelAPIError: "The provider's server failed: try again later.",
-}
+def unwrapped(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """Return the chat model inside of LangChain's wrappers."""
+    while isinstance(model, RunnableBindingBase):
+        model = model.bound
+    return model
 
 
-_WINDOW = re.compile(
-    r"> ?(\d[\d,]{2,})|(?:maximum|allowed|available|context (?:length|size|window))\D{0,40}?(\d[\d,]{2,})",
-    re.IGNORECASE,
-)
+def says_how_it_ends(model: Runnable[Any, Any]) -> bool:
+    """Tell whether a model's streams end with a word on how, as those of the providers' own packages do."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(unwrapped(model)).__mro__}
+    return any(name.startswith("langchain_") for name in packages - {"langchain_core", "langchain_community"})
 
 
-def _named_window(said: str) -> int | None:
-    """Find the window in what a provider says of a prompt that is too long."""
-    found = _WINDOW.search(said)
-    return int((found[1] or found[2]).replace(",", "")) if found else None
+def through_wrappers(model: Runnable[Any, Any], change: Callable[[Any], Any]) -> Any:
+    """Change the chat model inside of `.with_retry()`, `.bind()` and `.with_config()`, which stay around it."""
+    if isinstance(model, RunnableBindingBase):
+        return model.model_copy(update={"bound": through_wrappers(model.bound, change)})
+    return change(model)
 
 
-def raise_ours(name: str, error: Exception) -> NoReturn:
-    """Raise a provider's error as ours, with what to do next.
+def without_stream(model: Runnable[Any, Any]) -> Any:
+    """Return the same model asked for its reply at once, where LangChain's own models can be told so."""
+    still = {"disable_streaming": True}
+    return through_wrappers(
+        model, lambda inner: inner.model_copy(update=still) if isinstance(inner, BaseChatModel) else inner
+    )
 
-    Raises:
-        ContextOverflowError: The prompt was too long.
-        ModelError: Anything else.
+
+def structured(model: Runnable[Any, Any], schema: dict[str, Any]) -> Runnable[Any, Any]:
+    """Return the model with replies by a schema, whose tokens no user is shown.
+
+    Given a class instead, the client itself would parse the reply, and prose would end in an error.
     """
-    if isinstance(error, provider.ContextOverflowError):
-        raise ContextOverflowError(f"The prompt is too long for {name}: {error}", _named_window(str(error))) from error
-    advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "")
-    if not advice and isinstance(error, TimeoutError):
-        advice = _ADVICE[provider.ModelTimeoutError]
-    said = " ".join(str(error).split())[:500] or type(error).__name__
-    raise ModelError(f"The chat model {name} failed: {said}. {advice}".strip()) from error
+    bound = through_wrappers(model, lambda inner: inner.with_structured_output(schema, include_raw=True))
+    made: Runnable[Any, Any] = bound.with_config(tags=[NO_STREAM])
+    return made
+
+
+def profile_window(model: Runnable[Any, Any]) -> int:
+    """Return the tokens of a model's window: those its server was told to hold, or its profile's; else 32,000."""
+    inner = unwrapped(model)
+    profile = getattr(inner, "profile", None) or {}
+    return int(getattr(inner, "num_ctx", None) or profile.get("max_input_tokens") or UNKNOWN_WINDOW)
 
 
 async def close_model(model: BaseChatModel) -> None:
     """Close a model's connections, which belong to the event loop that made them."""
-    client = getattr(model, "root_async_client", None)
-    if client is not None:
-        await client.close()
+    for name in ("root_async_client", "_async_client", "async_client"):
+        client = getattr(model, name, None)
+        close = getattr(client, "aclose", None) or getattr(client, "close", None)
+        if inspect.iscoroutinefunction(close):
+            await close()
+            return

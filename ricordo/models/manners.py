@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from ricordo.models.thinking import FIELDS
 from ricordo.models.tokens import is_exact
 
-STREAM_OPTIONS, TOOL_CHOICE, SYSTEM, MEDIA = "stream_options", "tool_choice", "system", "media"
+STREAM_OPTIONS, TOOL_CHOICE, SYSTEM, MEDIA, TOOLS = "stream_options", "tool_choice", "system", "media", "tools"
 _NOT = r"(?:not\b|n't|unsupported|unknown|invalid|unexpected|only\b|requires? --|no endpoints)"
 
 

@@ -22,8 +22,9 @@ _PER_CALL = 6
 _PER_TOOL = 9
 _OTHER_MARGIN = 1.2  # other tokenizers make up to a fifth more of ordinary prose
 _MOST_RATIO = 4.0  # a server that reports more than this counts something else
+_JUMP = 1.5  # times the known ratio; a report beyond that is believed when the next one says so too
 _LEAST_COUNTED = 200  # tokens; of a shorter prompt the provider's own frame is too large a part
-_OPENAI = re.compile(r"(?:azure_)?openai:(?:ft:)?(?:gpt-|chatgpt|o\d)")
+_OPENAI = re.compile(r"(?:(?:azure_)?openai:)?(?:ft:)?(?:gpt-|chatgpt|o\d)")
 _OLD_ENCODING = re.compile(r"(?:ft:)?(?:gpt-3\.5|gpt-4(?!o|\.\d))")
 _REMEMBERED_FROM = 32  # characters; shorter texts are counted faster than looked up
 _REMEMBERED = 50_000  # counts of texts, about 10 MB
@@ -47,7 +48,9 @@ def _encoding(name: str) -> Any:
 
 def encoding_of(model: str) -> str:
     """Name the encoding of a model, `provider:name`; the newest one for models that are not OpenAI's."""
-    return "cl100k_base" if _OLD_ENCODING.match(model.partition(":")[2]) else DEFAULT_ENCODING
+    return (
+        "cl100k_base" if _OLD_ENCODING.match(model.removeprefix("azure_").removeprefix("openai:")) else DEFAULT_ENCODING
+    )
 
 
 def is_exact(model: str) -> bool:
@@ -117,6 +120,7 @@ class ProviderCounts:
 
     def __init__(self) -> None:
         self._ratios: dict[str, float] = {}
+        self._suspect: set[str] = set()
         self._windows: dict[str, int] = {}
 
     def ratio(self, model: str) -> float:
@@ -124,16 +128,29 @@ class ProviderCounts:
         return 1.0 if is_exact(model) else self._ratios.get(model, _OTHER_MARGIN)
 
     def learn(self, model: str, counted: int, reported: int) -> None:
-        """Take in one reported usage, both in tokens."""
-        if counted < _LEAST_COUNTED or reported <= 0 or is_exact(model):
+        """Take in one reported usage, both in tokens.
+
+        A report far above the known ratio may come of pictures, or of a server that adds up what it should not.
+        """
+        if counted < _LEAST_COUNTED or reported <= 0 or reported > _MOST_RATIO * counted or is_exact(model):
             return
-        seen, known = min(_MOST_RATIO, max(1.0, reported / counted)), self.ratio(model)
+        seen, known = max(1.0, reported / counted), self.ratio(model)
+        if seen > known * _JUMP and model not in self._suspect:
+            self._suspect.add(model)
+            return
+        self._suspect.discard(model)
         self._ratios[model] = seen if seen > known else known * 0.9 + seen * 0.1
 
     def window(self, model: str) -> int | None:
-        """Return the window that the provider named when it refused a prompt, in tokens."""
+        """Return the window that the provider named when it refused a prompt, or that no prompt may fill, in tokens."""
         return self._windows.get(model)
 
-    def learn_window(self, model: str, window: int) -> None:
-        """Take in the window that the provider named."""
-        self._windows[model] = window
+    def learn_window(self, model: str, named: int | None, refused: int) -> None:
+        """Take in that a prompt was refused as too long.
+
+        Args:
+            model: Whose window it is.
+            named: The window, if the provider named it.
+            refused: Tokens of the prompt, as we count.
+        """
+        self._windows[model] = named or min(refused, self._windows.get(model, refused))

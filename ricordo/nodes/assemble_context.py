@@ -51,6 +51,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
         "compactions": [],
         "exhausted": False,
         "overflows": 0,
+        "refused": 0,
         "stop_reason": None,
         "error": None,
     }

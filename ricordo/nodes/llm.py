@@ -17,10 +17,10 @@ from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
 from ricordo.graph.timing import timed
 from ricordo.graph.window import Window
-from ricordo.models.manners import MEDIA
+from ricordo.models.manners import MEDIA, TOOLS
 
-_OVERFLOWS = 1
-"""How often in a row a prompt that the provider finds too long is compacted and sent again."""
+_OVERFLOWS = 3
+"""How often in a row a prompt that the provider finds too long is compacted and sent again, if it became shorter."""
 
 
 @timed
@@ -29,10 +29,11 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits, resources = limits_of(runtime), get_resources()
     window = await prompt.window_of(state, runtime)
     wrap_up = state["iterations"] >= limits.max_iterations
-    use = prompt.measure(state, window, limits, final=True)
+    offered = [] if TOOLS in resources.manners(limits.model).without else state["offered"]
+    use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
     update: StateUpdate = {
         "context": use,
-        "tools_offered": [*state["tools_offered"], [] if wrap_up else state["offered"]],
+        "tools_offered": [*state["tools_offered"], [] if wrap_up else offered],
         "iterations": state["iterations"] + (not wrap_up),
         "exhausted": False,
     }
@@ -45,16 +46,16 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
             raise
         return update | {"stop_reason": "deadline"}
     except ContextOverflowError as error:
-        if error.window:
-            resources.usage.learn_window(limits.model, error.window)
-        if state["overflows"] >= _OVERFLOWS:
+        resources.usage.learn_window(limits.model, error.window, use["tokens"])
+        if state["overflows"] >= _OVERFLOWS or (state["refused"] and use["tokens"] >= state["refused"]):
             return update | {"stop_reason": "error", "error": str(error)}
-        return update | {"overflows": state["overflows"] + 1, "iterations": state["iterations"]}
+        again = {"overflows": state["overflows"] + 1, "refused": use["tokens"], "iterations": state["iterations"]}
+        return update | again
     except (ModelError, ConfigurationError) as error:
         return update | {"stop_reason": "error", "error": str(error)}
     if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
         resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])
-    return update | {"left_out": left_out, "overflows": 0, **_outcome(reply, wrap_up=wrap_up)}
+    return update | {"left_out": left_out, "overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
 
 
 async def _ask(
@@ -82,5 +83,7 @@ def _outcome(reply: AIMessage, *, wrap_up: bool) -> StateUpdate:
     if wrap_up:
         said = reply.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
         return {"messages": [said], "stop_reason": "max_iterations"}
-    asks = bool(reply.tool_calls or reply.invalid_tool_calls)
-    return {"messages": [reply], "stop_reason": None if asks else "answer"}
+    if reply.tool_calls or reply.invalid_tool_calls:
+        return {"messages": [reply], "stop_reason": None}
+    ending = reply.response_metadata["finish_reason"]
+    return {"messages": [reply], "stop_reason": "answer" if ending == "stop" else ending}

@@ -22,6 +22,9 @@ from ricordo.stores.turn import Turn
 _QUESTION = 20_000
 """Characters of a question that stay in the state."""
 
+_NO_ANSWER = frozenset({"error", "deadline"})
+"""How a turn stops without the model's last word."""
+
 
 @timed
 async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpdate:
@@ -66,7 +69,7 @@ def _shortened(state: State) -> list[AnyMessage]:
 def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:
     """Return the id under which clients have been streamed the answer, so that they do not see it twice."""
     last = exchange[-1] if exchange else None
-    said = isinstance(last, AIMessage) and (state["stop_reason"] or "answer") == "answer"
+    said = isinstance(last, AIMessage) and (state["stop_reason"] or "answer") not in _NO_ANSWER
     return last.id if said and last else None
 
 
@@ -88,4 +91,6 @@ def _answer(state: State, limits: Limits) -> str:
     done = ", ".join(f"{call['name']} ({call['status']})" for call in state["tool_calls"])
     kept = prompts.QUESTION_KEPT if state.get("question_id") else ""
     account = prompts.DONE.format(done=done) if done else kept
-    return f"{said}\n\n({stopped})".strip() if reason == "max_iterations" and said else f"{stopped} {account}".strip()
+    if reason in _NO_ANSWER or not said:
+        return f"{stopped} {account}".strip()
+    return f"{said}\n\n({stopped})"

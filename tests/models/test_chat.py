@@ -1,9 +1,12 @@
+from typing import Any
+
 import pytest
 from langchain_core import exceptions as provider
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.common.settings import Settings
-from ricordo.models.chat import make_model, profile_window, raise_ours
+from ricordo.models.chat import make_model, profile_window, structured
+from ricordo.models.provider_errors import raise_ours
 
 
 def test_the_offline_model_answers_when_nothing_is_configured() -> None:
@@ -46,3 +49,21 @@ def test_a_providers_error_says_what_to_do(error: Exception, advice: str) -> Non
 def test_a_prompt_too_long_is_told_apart() -> None:
     with pytest.raises(ContextOverflowError):
         raise_ours("m", provider.ContextOverflowError("too long"))
+
+
+def test_a_wrapped_model_has_its_window_and_replies_by_a_schema() -> None:
+    wrapped = make_model("openai:gpt-5-mini", Settings(openai_api_key="sk-x")).bind(user="ada").with_retry()
+    assert profile_window(wrapped) == 272_000
+    assert structured(wrapped, {"title": "Found", "description": "What was found.", "type": "object", "properties": {}})
+
+
+def test_a_name_without_a_provider_gets_the_provider_that_it_tells() -> None:
+    made: Any = make_model("gpt-5-mini", Settings(openai_api_key="sk-x", request_timeout_seconds=7))
+    assert made.stream_chunk_timeout == 7
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+        make_model("gpt-5", Settings())
+
+
+def test_a_client_that_cannot_be_built_is_told_with_its_own_key() -> None:
+    with pytest.raises(ConfigurationError, match=r"Set AZURE_OPENAI_API_KEY.*RICORDO_MODEL"):
+        make_model("azure_openai:gpt-5", Settings())

@@ -101,9 +101,36 @@ def test_reports_that_tell_nothing_are_passed_over(counted: int, reported: int) 
     assert counts.ratio("ollama:llama3") == pytest.approx(1.2)
 
 
-def test_an_absurd_report_is_bounded_and_openais_own_tables_are_not_corrected() -> None:
+def test_an_absurd_report_is_passed_over_and_openais_own_tables_are_not_corrected() -> None:
     counts = ProviderCounts()
-    counts.learn("ollama:llama3", 1_000, 900_000)
+    for _ in range(3):
+        counts.learn("ollama:llama3", 1_000, 900_000)
     counts.learn("openai:gpt-5-mini", 1_000, 1_600)
-    assert counts.ratio("ollama:llama3") == pytest.approx(4.0)
+    assert counts.ratio("ollama:llama3") == pytest.approx(1.2)
     assert counts.ratio("openai:gpt-5-mini") == pytest.approx(1.0)
+
+
+def test_a_jump_of_the_ratio_is_believed_when_it_is_reported_twice_in_a_row() -> None:
+    counts = ProviderCounts()
+    model = "ollama:llama3"
+    counts.learn(model, 1_000, 3_900)
+    assert counts.ratio(model) == pytest.approx(1.2), "it may come of a picture"
+    counts.learn(model, 1_000, 1_200)
+    counts.learn(model, 1_000, 3_900)
+    assert counts.ratio(model) == pytest.approx(1.2)
+    counts.learn(model, 1_000, 3_900)
+    assert counts.ratio(model) == pytest.approx(3.9)
+
+
+def test_a_window_that_was_named_is_known_and_one_that_was_not_is_below_what_was_refused() -> None:
+    counts = ProviderCounts()
+    counts.learn_window("m", 8_192, 9_000)
+    assert counts.window("m") == 8_192
+    counts.learn_window("m", None, 7_000)
+    counts.learn_window("m", None, 7_500)
+    assert counts.window("m") == 7_000
+
+
+def test_openais_models_are_known_without_their_provider_too() -> None:
+    assert tokens.is_exact("gpt-5-mini")
+    assert tokens.encoding_of("gpt-4-turbo") == "cl100k_base"

@@ -33,7 +33,7 @@ async def test_a_model_that_fails_ends_the_turn_honestly_and_keeps_the_question(
     answer = await harness.ask("Find HERMES.", calls(CLOCK), ModelAuthenticationError("Incorrect API key provided"))
     assert answer.stop_reason == "error"
     assert "Incorrect API key" in answer.answer
-    assert "OPENAI_API_KEY" in answer.answer, "it says what to do"
+    assert "check the provider's own key" in answer.answer, "it says what to do"
     assert "get_current_time (success)" in answer.answer, "it says what was done"
     await harness.ask("Again?", says("Yes."))
     assert harness.segment("Conversation").count("Find HERMES.") == 1

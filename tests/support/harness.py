@@ -82,6 +82,7 @@ class ScriptedChat(BaseChatModel):
             invalid_tool_calls=reply.invalid_tool_calls,
             id=reply.id,
             usage_metadata=reply.usage_metadata,
+            response_metadata=reply.response_metadata,
         )
         yield ChatGenerationChunk(message=chunk)
 

@@ -47,9 +47,20 @@ class Reply:
     usage: tuple[int, int] | None = None
     """Prompt and completion tokens that are reported; None: as counted."""
 
+    ends: str | None = ""
+    """The finish reason; empty: as it is meant; None: none is sent."""
+    event: Mapping[str, Any] | None = None
+    """An error that takes the place of the piece at `cut` of the stream, or of its first, and ends it."""
+    repeats_usage: bool = False
+    """The use is reported in every piece of the stream."""
+    body: str | None = None
+    """What is sent in place of all else, as a web page or JSON."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """More in the body of an error."""
+
     @property
-    def finish_reason(self) -> str:
-        return "tool_calls" if self.calls else "stop"
+    def finish_reason(self) -> str | None:
+        return ("tool_calls" if self.calls else "stop") if self.ends == "" else self.ends
 
 
 def say(text: str, **faults: Any) -> Reply:

@@ -179,13 +179,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self, request: ChatRequest, reply: Reply) -> None:
         self.owner.closing.wait(reply.delay)
+        if reply.body is not None:
+            return self._send_raw(reply.body.encode(), reply.status, dict(reply.headers))
         if reply.status != 200:
-            return self._refuse(reply.status, reply.error, reply.code, dict(reply.headers))
-        head = {
-            "id": f"chatcmpl-{request.number}",
-            "created": int(time.time()),
-            "model": request.body["model"],
-        }
+            return self._refuse(reply.status, reply.error, reply.code, dict(reply.headers), **reply.about)
+        head = {"id": f"chatcmpl-{request.number}", "created": int(time.time()), "model": request.body["model"]}
         if request.streams:
             return self._stream(request, reply, head | {"object": "chat.completion.chunk"})
         message: dict[str, Any] = {"role": "assistant", "content": reply.text}
@@ -208,13 +206,19 @@ class _Handler(BaseHTTPRequestHandler):
             {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in _deltas(reply)
         ]
         pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
-        if usage:
+        if reply.repeats_usage:
+            pieces = [piece | {"usage": _usage(request, reply)} for piece in pieces]
+        elif usage:
             pieces.append({"choices": [], "usage": _usage(request, reply)})
+        if reply.event is not None:
+            pieces[reply.cut or 0 :] = [{"error": dict(reply.event)}]
         for number, piece in enumerate(pieces):
-            if number == reply.cut or (number and reply.drip and self.owner.closing.wait(reply.drip)):
+            if (number == reply.cut and reply.event is None) or (
+                number and reply.drip and self.owner.closing.wait(reply.drip)
+            ):
                 self.close_connection = True
                 return
-            self._chunk(f"data: {json.dumps(head | piece)}\n\n")
+            self._chunk(f"data: {json.dumps(piece if 'error' in piece else head | piece)}\n\n")
         self._chunk("data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
@@ -224,15 +228,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _refuse(
-        self, status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
+        self, status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None, **about: Any
     ) -> None:
-        error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": code, **about}
         self._send({"error": error}, status, headers or {})
 
     def _send(
         self, body: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None, cut: int | None = None
     ) -> None:
-        raw = json.dumps(body).encode()
+        self._send_raw(json.dumps(body).encode(), status, headers, cut)
+
+    def _send_raw(
+        self, raw: bytes, status: int = 200, headers: dict[str, str] | None = None, cut: int | None = None
+    ) -> None:
         self.send_response(status)
         known = {"content-type": "application/json", "content-length": str(len(raw))}
         for name, value in (known | (headers or {})).items():

@@ -11,7 +11,6 @@ from ricordo.common.settings import Settings
 
 SECONDS = 6
 """Longest wait for a server that is only looked at."""
-_OPENAI = "https://api.openai.com/v1"
 _SERVER_ERROR = 500
 
 
@@ -26,38 +25,61 @@ async def check_chat_model(settings: Settings) -> Check:
             "For a chat model set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.",
         )
     from ricordo.models.chat import make_model, profile_window
+    from ricordo.models.providers import provider_of
 
     model = await asyncio.to_thread(make_model, name, settings)  # imports the provider's package
     window = settings.context_window or profile_window(model)
     known = f"{name}, a window of {window:,} tokens"
-    if not name.startswith("openai:"):
+    _, provider = provider_of(name)
+    headers, base = provider.authorization(), provider.base()
+    if provider.title == "OpenAI":  # the settings have read its variables, from .env too
+        base = settings.openai_base_url or base
+        headers = (
+            {"Authorization": f"Bearer {settings.openai_api_key.get_secret_value()}"} if settings.openai_api_key else {}
+        )
+    elif not provider.has_key():
+        said = f"{known}; {provider.title} needs a key, and there is none"
+        return Check("chat model", "broken", said, f"Set {provider.key}, in the environment or in .env.")
+    if not base:
         return Check("chat model", "ok", f"{known}; whether its provider can be reached was not looked at")
-    return await _ask_for_models(settings, name.partition(":")[2], known)
+    return await _ask_for_models(f"{base.rstrip('/')}{provider.models}", headers, name, known)
 
 
-async def _ask_for_models(settings: Settings, model: str, known: str) -> Check:
-    base = (settings.openai_base_url or _OPENAI).rstrip("/")
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    where = _host(base)
+async def _ask_for_models(url: str, headers: dict[str, str], name: str, known: str) -> Check:
+    from ricordo.models.providers import provider_of
+
+    where, model = _host(url), name.partition(":")[2] or name
+    owner, provider = provider_of(name)
     try:
-        answer = await _get(f"{base}/models", {"Authorization": f"Bearer {key}"})
+        answer = await _get(url, headers)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        advice = "Check the network and OPENAI_BASE_URL."
-        return Check("chat model", "broken", f"{known}; {where} cannot be reached: {_said(error)}", advice)
+        start = (
+            "Start it by `ollama serve`, or check OLLAMA_HOST." if owner == "ollama" else f"Check {provider.address}."
+        )
+        return Check("chat model", "broken", f"{known}; {where} cannot be reached: {_said(error)}", start)
     if answer.status_code in {401, 403}:
-        return Check("chat model", "broken", f"{known}; {where} refuses the key", "Check OPENAI_API_KEY.")
+        return Check("chat model", "broken", f"{known}; {where} refuses the key", f"Check {provider.key}.")
     if answer.is_error:  # many servers have no list of models
         return Check("chat model", "ok", f"{known}; {where} answers (no list of models: HTTP {answer.status_code})")
-    if (names := _names(answer)) and model not in names:
+    names = _names(answer)
+    if names and not {model, f"{model}:latest", f"models/{model}"} & {*names}:
         close = ", ".join(difflib.get_close_matches(model, names, 3) or names[:3])
-        return Check("chat model", "broken", f"{known}; {where} does not know it", f"RICORDO_MODEL, such as {close}.")
+        pull = f"Fetch it by `ollama pull {model}`, or set " if owner == "ollama" else ""
+        return Check(
+            "chat model", "broken", f"{known}; {where} does not know it", f"{pull}RICORDO_MODEL, such as {close}."
+        )
+    if owner == "ollama" and not names:
+        said = f"{known}; {where} has no models yet"
+        return Check("chat model", "broken", said, f"Fetch it by `ollama pull {model}`.")
     return Check("chat model", "ok", f"{known}; {where} answers")
 
 
 def _names(answer: httpx.Response) -> list[str]:
     try:
-        return [str(each["id"]) for each in answer.json()["data"]]
-    except (ValueError, TypeError, KeyError):
+        told = answer.json()
+        listed = told.get("data") or told.get("models") or []
+        return [str(each.get("id") or each["name"]) for each in listed]
+    except (ValueError, TypeError, KeyError, AttributeError):
         return []
 
 

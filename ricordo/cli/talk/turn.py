@@ -51,6 +51,8 @@ class TurnView:
             case notebook.Token(text):
                 self._stop_waiting()
                 self._speak(plain(text))
+            case notebook.Restarted():
+                self._tell(Text("↻ the answer broke off and begins again", "yellow"))
             case notebook.ToolStarted(name, args):
                 self._tell(Text(f"⚙ {plain(name)}({arguments(args)})", "cyan"))
                 self._wait()

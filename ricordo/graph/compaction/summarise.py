@@ -18,7 +18,7 @@ from ricordo.graph import prompts
 from ricordo.graph.limits import Limits, window_of
 from ricordo.graph.resources import get_resources
 from ricordo.models import tokens
-from ricordo.models.chat import NO_STREAM, OFFLINE
+from ricordo.models.chat import OFFLINE, structured
 from ricordo.models.thinking import spoken
 from ricordo.offline.extractive import StructuredSummary
 from ricordo.offline.extractive import summarise as extract
@@ -134,12 +134,10 @@ async def _one(part: Sequence[Spoken], budget: int, by: _Summariser, ends_at: fl
 
 
 async def _by_model(source: str, budget: int, name: str) -> StructuredSummary:
-    model = get_resources().chat_model(name)
-    # As a plain schema: given the class, the client itself parses the reply, and prose ends in an error.
-    structured = model.with_structured_output(_schema(), include_raw=True).with_config(tags=[NO_STREAM])
+    by_schema = structured(get_resources().chat_model(name), _schema())
     fenced = "\n".join(f"> {line}" for line in source.splitlines())
     asked = [SystemMessage(prompts.SUMMARISE.format(words=budget * 2 // 3)), HumanMessage(f"# History\n{fenced}")]
-    made: Any = await structured.ainvoke(asked)
+    made: Any = await by_schema.ainvoke(asked)
     parsed = made["parsed"] or _from_text(spoken(tokens.text_of(made["raw"])))
     return _cleaned(StructuredSummary.model_validate(parsed))
 

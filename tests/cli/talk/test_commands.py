@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.openai_script import say
 from tests.support.openai_server import KEY, OpenAIServer
 
 
@@ -94,6 +95,14 @@ def test_documents_are_taken_in_listed_shown_and_deleted(run: Run, tmp_path: Pat
 def picky() -> OpenAIServer:
     """A model server that knows one model."""
     return OpenAIServer(models=("gpt-known",))
+
+
+def test_a_provider_that_fails_inside_of_its_streams_is_an_error_of_the_turn_and_no_bug(run: Run) -> None:
+    with OpenAIServer() as failing:
+        failing.play(*[say("Half.", event={"message": "Provider disconnected", "code": 502}, cut=2)] * 9)
+        done = run("ask", "Are you well?", "--json", **failing.settings())
+    assert (done.returncode, json.loads(done.stdout)["stop_reason"]) == (1, "error")
+    assert b"bug" not in done.stderr
 
 
 def test_doctor_says_what_is_wrong_and_shows_no_key(run: Run, picky: OpenAIServer) -> None:

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from ricordo.cli.talk.turn import TurnView, arguments, gauge
-from ricordo.graph.notebook import Answer, Event, Token, ToolEnded, ToolStarted, WindowCompacted
+from ricordo.graph.notebook import Answer, Event, Restarted, Token, ToolEnded, ToolStarted, WindowCompacted
 
 
 def _answer(text: str, stop_reason: str = "answer") -> Answer:
@@ -53,6 +53,12 @@ def test_failed_tools_compactions_and_odd_stops_are_told() -> None:
         _answer("That is all I have.", "deadline"),
     )
     assert notes == "  ✗ no such paper\n↯ window compacted: 90 to 40 tokens\nstopped: deadline\n"
+
+
+def test_an_answer_that_begins_anew_has_a_line_of_its_own() -> None:
+    said, notes = _shown(Token("Half of th"), Restarted(), Token("Whole."), _answer("Whole."))
+    assert said == "Half of th\nWhole.\n"
+    assert "begins again" in notes
 
 
 def test_long_arguments_are_cut_and_terminal_codes_taken_out() -> None:
