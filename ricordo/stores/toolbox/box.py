@@ -211,6 +211,8 @@ class Toolbox:
         for tool in self:
             known = self._indexed.get(tool.name)
             whole = known is not None and known.vector is not None and known.light is not None
+            if tool.name in self._failed:  # it has been said once
+                continue
             if known and known.content_hash == tool.content_hash and (whole or not embedded):
                 continue
             try:
