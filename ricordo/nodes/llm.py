@@ -8,9 +8,9 @@ from langgraph.runtime import Runtime
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.graph import prompt, prompts
-from ricordo.graph.asking import ask
 from ricordo.graph.context import Context
 from ricordo.graph.limits import limits_of
+from ricordo.graph.refused_tools import ask_with_tools
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
 from ricordo.graph.timing import timed
@@ -25,7 +25,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits, resources = limits_of(runtime), get_resources()
     window = await prompt.window_of(state, runtime)
     wrap_up = state["iterations"] >= limits.max_iterations
-    offered = [] if wrap_up else state["offered"]
+    offered = [] if wrap_up else [*state["offered"]]
     messages: list[AnyMessage] = prompt.messages_of(state, window, runtime)
     if wrap_up:
         messages.append(HumanMessage(prompts.WRAP_UP.format(limit=limits.max_iterations)))
@@ -39,7 +39,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     left = state["started_at"] + limits.deadline_seconds - time.time()
     try:
         async with asyncio.timeout(max(0.0, left)) as clock:
-            reply = await ask(resources.chat_model(limits.model), limits.model, messages, prompt.schemas_of(offered))
+            reply = await ask_with_tools(resources.chat_model(limits.model), limits.model, messages, offered)
     except TimeoutError:
         if not clock.expired():
             raise

@@ -2,16 +2,21 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from anyio import create_memory_object_stream
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCMessage
+from pydantic import ValidationError
 
 from ricordo.common.errors import ToolError
 from ricordo.stores.toolbox.box import Toolbox
 from ricordo.tools.mcp import McpTool
 from ricordo.tools.mcp_file import Server
 from ricordo.tools.mcp_session import McpServer
+from ricordo.tools.mcp_wire import mended
 from tests.support.langgraph_server import ROOT
 
 PROGRAM = str(ROOT / "tests/support/odd_mcp_server.py")
@@ -98,3 +103,42 @@ async def test_a_tool_that_is_listed_wrongly_costs_itself_alone(server: McpServe
         made = McpTool(name=name, description="", args_schema=tool.parameters, server=server, called_there=name)
         box.register_tool(made)
         assert box.schema(name)["function"]["parameters"] == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize("of", [str, str.encode])
+@pytest.mark.parametrize(
+    ("sent", "result", "error"),
+    [
+        ('{"jsonrpc": "2.0", "id": 3, "result": {"a": "\\ud83d"}}', {"a": "\ud83d"}, None),
+        ('{"jsonrpc": "2.0", "id": "3", "result": [1]}', {"structuredContent": [1]}, None),
+        ('{"id": 3, "result": {"a": 1}}', {"a": 1}, None),
+        ('{"jsonrpc": "2.0", "id": 3, "error": "no \\ud83d"}', None, "no \ufffd"),
+        ('{"jsonrpc": "2.0", "result": {"id": 9, "a": nothing}, "id": 3}', None, "Expecting value"),
+    ],
+)
+async def test_what_any_transport_cannot_read_is_read_again(
+    of: Callable[[str], Any], sent: str, result: Any, error: str | None
+) -> None:
+    [read] = await read_again(of(sent))
+    assert isinstance(read, SessionMessage)
+    message = read.message.root
+    assert int(message.id) == 3  # type: ignore[union-attr]
+    assert getattr(message, "result", None) == result
+    assert (error or "") in str(getattr(message, "error", ""))
+
+
+@pytest.mark.parametrize("sent", ["no JSON", "[]", '{"method": 7}', '{"id": 3, "method": 7}', '"id"'])
+async def test_what_answers_no_call_is_passed_on_as_it_is(sent: str) -> None:
+    [read] = await read_again(sent)
+    assert isinstance(read, ValidationError)
+
+
+async def read_again(sent: str | bytes) -> list[Any]:
+    """Read what a transport passes on of a message that it cannot read."""
+    writer, reader = create_memory_object_stream[SessionMessage | Exception](1)
+    with pytest.raises(ValidationError) as unread:
+        JSONRPCMessage.model_validate_json(sent)
+    async with writer:
+        await writer.send(unread.value)
+    async with mended(reader) as stream:
+        return [item async for item in stream]
