@@ -26,6 +26,8 @@ class By(StrEnum):
     both = "both"
     words = "words"
     meaning = "meaning"
+    groups = "groups"
+    """Both, and compared with other ways to search by groups."""
 
 
 @app.command("memory")
@@ -67,7 +69,7 @@ async def eval_tools(
         ),
     ] = None,
     k: _Depth = 5,
-    by: Annotated[By, typer.Option(help="What tools are found by; one alone tells what the other adds.")] = By.both,
+    by: Annotated[By, typer.Option(help="What tools are found by; groups: compare ways to search by them.")] = By.both,
     augment: Annotated[bool, typer.Option("--augment", help="First let the chat model write about each tool.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -81,6 +83,7 @@ async def eval_tools(
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl -k 10 --json | jq .recall
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by words
+      ricordo eval tools --tools tools.jsonl --queries queries.jsonl --by groups
       ricordo eval tools --tools tools.jsonl --queries queries.jsonl --augment
     """
     from ricordo.common.settings import get_settings
@@ -97,6 +100,7 @@ async def eval_tools(
             k,
             embedder=None if by is By.words else chosen_embedder(settings),
             words=by is not By.meaning,
+            groups=by is By.groups,
             writer=chosen_model(settings) if augment else None,
             progress=advance,
         )
@@ -128,6 +132,12 @@ def _tools_report(report: "tools.Report") -> str:
         lines += [
             f"{steps.tasks} tasks by steps: {steps.recall:.1f}, all {steps.perfect:.1f} ({steps.offered:.1f} tools)",
             f"as many by one search: {steps.recall_of_one_search:.1f}, all {steps.perfect_of_one_search:.1f}",
+        ]
+    for name, way in (report.ways or {}).items():
+        lines += [
+            f"{name:<24}" + "".join(f"{way.recall[cut]:>9.1f}" for cut in cuts),
+            f"{'  all of its tools':<24}" + "".join(f"{way.perfect[cut]:>9.1f}" for cut in cuts),
+            f"  search p50 {way.search_ms.p50:.1f} ms, p95 {way.search_ms.p95:.1f} ms",
         ]
     if report.repeated:
         lines.append(f"more than one tool has this name, and any of them counts: {', '.join(report.repeated)}")

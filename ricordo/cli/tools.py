@@ -11,6 +11,7 @@ from ricordo.cli.parts.toolbox import chosen_model, open_toolbox
 app = typer.Typer(help="The tools that the agent can be offered.")
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool's name, as in the list.")]
+_Group = Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="This group alone.")]
 _SHOWN = 160
 """Characters of a description in a list."""
 
@@ -22,7 +23,7 @@ def _group() -> None:
 
 @app.command("list")
 def list_tools(
-    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="This group alone.")] = None,
+    group: _Group = None,
     as_json: options.Json = False,
 ) -> None:
     """List all tools: name, group, tags, whether pinned, whether a call has an effect, and why a tool is hidden.
@@ -108,6 +109,10 @@ def show_tool(name: _Name, as_json: options.Json = False) -> None:
 def search_tools(
     query: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many tools to show.")] = 5,
+    group: _Group = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="With this tag; may be given again.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Find tools by what is to be done, as the agent does before it asks the model.
@@ -116,6 +121,8 @@ def search_tools(
     Examples:
       ricordo tools search "get the paper MemGPT"
       ricordo tools search "che ore sono" -k 1 --json
+      ricordo tools search "keep this for later" --group memory
+      ricordo tools search "papers about graphs" --tag arxiv
     """
     output.stdout()
 
@@ -129,7 +136,14 @@ def search_tools(
         if not wanted:
             raise InputError("The text is empty: say what is to be done.")
         async with open_toolbox() as parts:
-            hits = await parts.toolbox.search(wanted, k, settings=parts.settings, embedder=parts.memory.embedder)
+            hits = await parts.toolbox.search(
+                wanted,
+                k,
+                group=group and output.as_text(group),
+                tags=[output.as_text(each) for each in tag or ()],
+                settings=parts.settings,
+                embedder=parts.memory.embedder,
+            )
         if as_json:
             output.write_json({"query": wanted, "tools": [vars(hit) for hit in hits]})
         elif hits:
@@ -146,7 +160,7 @@ def search_tools(
 @app.command("sync")
 def sync_tools(
     augment: Annotated[
-        bool, typer.Option("--augment", help="Let the chat model write what each tool is found by.")
+        bool, typer.Option("--augment", help="Let the chat model write what each tool is found by, and not only some.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -154,9 +168,9 @@ def sync_tools(
 
     The agent does the same at every start; here you see the counts, and which tools cannot be used.
 
-    With --augment the chat model writes about each tool, once, and again when the tool changes: what it does in
-    everyday words, and requests in which a user would want it. Only the search sees that text. It costs one short call
-    a tool.
+    Where there is a chat model, it writes about each tool that is registered with augment=True, and with --augment
+    about all of them: what the tool does in everyday words, and requests in which a user would want it. It does so
+    once, and again when the tool changes. Only the search sees that text. It costs one short call a tool.
 
     \b
     Examples:
@@ -167,12 +181,15 @@ def sync_tools(
 
     async def sync() -> int:
         from ricordo.cli.parts.progress import progress
+        from ricordo.models.chat import OFFLINE
         from ricordo.stores.postgres.connection import alone
 
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(open_toolbox(synced=False))
-            model = chosen_model(parts.settings) if augment else None
-            if augment:  # two at once would pay twice
+            asking = sum(tool.augment for tool in parts.toolbox)
+            there_is = parts.settings.chat_model != OFFLINE
+            model = chosen_model(parts.settings) if augment or (asking and there_is) else None
+            if model:  # two at once would pay twice
                 await stack.enter_async_context(
                     alone(parts.memory.db.dsn, "augment", "letting a model write about tools")
                 )
@@ -193,6 +210,8 @@ def sync_tools(
         output.write("".join(f"{what}\t{count}\n" for what, count in counts.items()))
         for name, why in failed.items():
             output.note(f"{output.plain(name)}: {output.plain(why)}")
+        if asking and not model:
+            output.note(f"{asking} tools have augment=True, and there is no chat model that could write about them.")
         if changes.unwritten:
             output.note(
                 f"The model wrote nothing about {len(changes.unwritten)} tools; the warnings above say why. "

@@ -16,13 +16,14 @@ from ricordo.common.errors import InputError, ModelError
 from ricordo.common.settings import Settings, get_settings
 from ricordo.common.text import clean
 from ricordo.evals.metrics import Latency, mean, ndcg, percent, perfect, recall
+from ricordo.evals.tool_groups import Way, compare_ways
 from ricordo.evals.tool_steps import Steps, over_steps
 from ricordo.models import tokens
 from ricordo.models.embeddings import Embedder, light_embedder
 from ricordo.stores.toolbox.augment import AT_ONCE, write_about
 from ricordo.stores.toolbox.box import Toolbox
 from ricordo.stores.toolbox.catalogue import embed, indexed
-from ricordo.stores.toolbox.index import Request, ToolIndex, request
+from ricordo.stores.toolbox.index import IndexedTool, Request, ToolIndex, request
 from ricordo.stores.toolbox.schema import bounded
 from ricordo.stores.toolbox.text import ToolText
 
@@ -84,6 +85,8 @@ class Report:
     steps: Steps | None
     """What searching again before every step adds, where tasks have their steps written out."""
     misses: tuple[Miss, ...] = field(repr=False)
+    ways: dict[str, Way] | None = None
+    """Other ways to search tools that have groups, if they were asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -169,6 +172,7 @@ async def evaluate_tools(
     *,
     embedder: Embedder | None,
     words: bool = True,
+    groups: bool = False,
     writer: "BaseChatModel | None" = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -181,6 +185,7 @@ async def evaluate_tools(
         k: How many tools count.
         embedder: The deployment's embedding model, beside the light one; None searches by words alone.
         words: Whether words count; if not, tools are found by their meaning alone.
+        groups: Whether to compare with other ways to search by groups.
         writer: A chat model that first writes about each tool, as `ricordo tools sync --augment` does.
         settings: Tells how many tools a step adds and a call carries; None: the process's settings.
         progress: Told how far it is.
@@ -199,7 +204,8 @@ async def evaluate_tools(
     tasks = read_tasks(queries) if isinstance(queries, Path) else list(queries)
     tell = progress or (lambda *_: None)
     texts = await _written(_texts(tools), writer, tell) if writer else _texts(tools)
-    index = await _index(texts, embedder, tell)
+    made = await _indexed(texts, embedder, tell)
+    index = ToolIndex(made)
     costs = {text.name: tokens.count(_schema(text)) for text in texts}
     asked: list[Request] = []
     rankings: list[list[str]] = []
@@ -243,6 +249,9 @@ async def evaluate_tools(
             for ranked, task in pairs
             if not task.needs <= set(ranked[:k])
         ),
+        ways=compare_ways(made, [(request, task.needs) for request, task in zip(asked, tasks, strict=True)], cuts)
+        if groups
+        else None,
     )
 
 
@@ -269,15 +278,15 @@ async def _written(texts: Sequence[ToolText], model: "BaseChatModel", tell: Prog
     return made
 
 
-async def _index(texts: Sequence[ToolText], embedder: Embedder | None, tell: Progress) -> ToolIndex:
-    made = []
+async def _indexed(texts: Sequence[ToolText], embedder: Embedder | None, tell: Progress) -> list[IndexedTool]:
+    made: list[IndexedTool] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
         vectors = await embed(embedder, batch) if embedder else [None] * len(batch)
         lights = await embed(light_embedder(), batch) if embedder else [None] * len(batch)
         made += [indexed(text, vector=v, light=w) for text, v, w in zip(batch, vectors, lights, strict=True)]
         tell("indexing", start + len(batch), len(texts))
-    return ToolIndex(made)
+    return made
 
 
 def _schema(text: ToolText) -> str:

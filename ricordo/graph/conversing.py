@@ -12,9 +12,12 @@ from ricordo.graph import prompts
 from ricordo.graph.asking import ask
 from ricordo.graph.attachments import media_in
 from ricordo.graph.fitting import fitted, instructed
+from ricordo.graph.refused_tools import refused_tool
+from ricordo.graph.resources import get_resources
 from ricordo.models.manners import MEDIA, STREAM_OPTIONS, SYSTEM, TOOL_CHOICE, TOOLS, Manners
 from ricordo.models.written_calls import WrittenCalls
 
+_SAID = 300  # characters of a refusal that go into the log
 _log = logging.getLogger(__name__)
 
 
@@ -31,13 +34,14 @@ async def converse(
     """Ask a model, and return its reply.
 
     A call that is written as text is asked for anew where the model has called properly before, or may not call at all;
-    where it has no other way, it is taken. What the server refuses is left away from then on.
+    where it has no other way, it is taken. What the server refuses is left away from then on, and so is a tool whose
+    schema it refuses.
 
     Args:
         model: The chat model.
         name: Its name, `provider:name`.
         messages: System prompt, window, exchange.
-        tools: Schemas of the tools that are shown.
+        tools: Schemas of the tools that are shown; one that the provider refuses is taken out of the list.
         manners: What is known of the model; it is added to.
         final: Whether the tools are only shown, since providers want them beside earlier calls.
         taken: Ids of messages that the reply must not have.
@@ -46,7 +50,7 @@ async def converse(
         ContextOverflowError: The prompt is too long for the provider.
         ModelError: The model failed after its retries, or had nothing to say twice.
     """
-    written = WrittenCalls([tool["function"]["name"] for tool in tools])
+    written = WrittenCalls(_names(tools))
 
     async def once(asked: Sequence[AnyMessage]) -> AIMessage:
         sent = {STREAM_OPTIONS}
@@ -64,7 +68,7 @@ async def converse(
                 _log.warning("%s. It answers without them.", error)
                 manners.without.add(TOOLS)
             except ModelError as error:
-                if not manners.learn(error, sent):
+                if not manners.learn(error, sent) and not _without_refused(error, name, tools):
                     raise
 
     reply = await once(messages)
@@ -75,3 +79,18 @@ async def converse(
     manners.calls |= proper
     rest, calls = ("", []) if proper else written.split(str(reply.text))
     return reply.model_copy(update={"content": rest, "tool_calls": calls}) if calls else reply
+
+
+def _names(tools: Sequence[dict[str, Any]]) -> list[str]:
+    return [tool["function"]["name"] for tool in tools]
+
+
+def _without_refused(error: ModelError, name: str, tools: list[dict[str, Any]]) -> bool:
+    """Take the tool whose schema the provider refuses out of list and toolbox; tell whether there is one."""
+    said = f"{error} {getattr(error.__cause__, 'body', '')}"
+    if (refused := refused_tool(said, _names(tools))) is None:
+        return False
+    told = prompts.SCHEMA_REFUSED.format(model=name, tool=refused, said=" ".join(said.split())[:_SAID])
+    get_resources().toolbox.leave_out(refused, told)
+    tools[:] = [tool for tool in tools if tool["function"]["name"] != refused]
+    return True

@@ -34,6 +34,13 @@ what you have, and say plainly what is not finished."""
 INVALID_CALL = """This call was not run: its arguments are not valid JSON for an object ({error}). Call the tool again \
 with correct JSON."""
 
+NO_TOOL = "There is no tool '{name}'. Call one that is offered, or look for one with read_toolbox."
+
+NOT_OFFERED = """'{name}' was not run: it has not been offered in this turn. Look for it with read_toolbox, by what it \
+does; what that finds can be called in the next step."""
+
+UNKNOWN_ARGUMENT = "'{name}' was not run: {unknown}. Call it again with arguments that it takes."
+
 NOT_RUN = "Not run: {why}."
 
 INTERRUPTED = """This call was begun by a process that ended before the outcome was stored. It was not run again: it \
@@ -65,6 +72,8 @@ RETURNED = "Result of {name}:\n{text}"
 
 RUN_INSTRUCTIONS = """The deployment's instructions for this run:
 {text}"""
+
+SCHEMA_REFUSED = "{model} refuses the schema of the tool '{tool}', which is left out from now on: {said}"
 
 NOT_TAKEN = "left out: this model does not take it"
 LEFT_OUT = "(Not seen by the model, which takes no such content: {names}.)"

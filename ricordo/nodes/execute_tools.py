@@ -19,6 +19,8 @@ from ricordo.graph.tool_run import ToolRun
 async def execute_tools(state: State, runtime: Runtime[Context]) -> StateUpdate:
     """Answer every call of the last reply with a tool message: its output, a pointer to it, or what went wrong.
 
+    Where all tools that were called return directly, their outputs are the turn's answer.
+
     Raises:
         DatabaseError: The tool log cannot be written.
     """
@@ -32,9 +34,18 @@ async def execute_tools(state: State, runtime: Runtime[Context]) -> StateUpdate:
         *(run.call(call) for call in reply.tool_calls),
         *(run.call(call, prompts.INVALID_CALL.format(error=error)) for call, error in broken),
     )
+    direct = (
+        done
+        and not broken
+        and all(
+            outcome.status == "success" and run.returns_directly(call)
+            for call, (_, _, outcome) in zip(reply.tool_calls, done, strict=True)
+        )
+    )
     late = time.time() > state["started_at"] + limits_of(runtime).deadline_seconds
+    said = [AIMessage("\n\n".join(outcome.output for _, _, outcome in done))] if direct else []
     return {
-        "stop_reason": "deadline" if late else None,
-        "messages": [message for _, message in done],
-        "tool_calls": [*state["tool_calls"], *(record for record, _ in done)],
+        "stop_reason": "answer" if direct else "deadline" if late else None,
+        "messages": [*(message for _, message, _ in done), *said],
+        "tool_calls": [*state["tool_calls"], *(record for record, _, _ in done)],
     }

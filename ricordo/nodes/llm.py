@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -31,37 +32,42 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     wrap_up = state["iterations"] >= limits.max_iterations
     offered = [] if TOOLS in resources.manners(limits.model).without else state["offered"]
     use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
-    update: StateUpdate = {
-        "context": use,
-        "tools_offered": [*state["tools_offered"], [] if wrap_up else offered],
-        "iterations": state["iterations"] + (not wrap_up),
-        "exhausted": False,
-    }
-    left = state["started_at"] + limits.deadline_seconds - time.time()
+    tools = prompt.schemas_of(offered)
+    told: StateUpdate = {"iterations": state["iterations"] + (not wrap_up), "exhausted": False, "context": use}
     try:
-        async with asyncio.timeout(max(0.0, left)) as clock:
-            reply, left_out = await _ask(state, window, runtime, limits, wrap_up=wrap_up)
+        async with asyncio.timeout(max(0.0, state["started_at"] + limits.deadline_seconds - time.time())) as clock:
+            reply, left_out = await _ask(state, window, runtime, limits, tools, wrap_up=wrap_up)
     except TimeoutError:
         if not clock.expired():
             raise
-        return update | {"stop_reason": "deadline"}
+        told |= {"stop_reason": "deadline"}
     except ContextOverflowError as error:
         resources.usage.learn_window(limits.model, error.window, use["tokens"])
         if state["overflows"] >= _OVERFLOWS or (state["refused"] and use["tokens"] >= state["refused"]):
-            return update | {"stop_reason": "error", "error": str(error)}
-        again = {"overflows": state["overflows"] + 1, "refused": use["tokens"], "iterations": state["iterations"]}
-        return update | again
+            told |= {"stop_reason": "error", "error": str(error)}
+        else:
+            told |= {"overflows": state["overflows"] + 1, "refused": use["tokens"], "iterations": state["iterations"]}
     except (ModelError, ConfigurationError) as error:
-        return update | {"stop_reason": "error", "error": str(error)}
-    if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
-        resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])
-    return update | {"left_out": left_out, "overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
+        told |= {"stop_reason": "error", "error": str(error)}
+    else:
+        told |= {"left_out": left_out, "overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
+        if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
+            counted = round(use["tokens"] / limits.ratio)
+            resources.usage.learn(limits.model, counted, reply.usage_metadata["input_tokens"])
+    callable_ones = [] if wrap_up else [tool["function"]["name"] for tool in tools]
+    return told | {"tools_offered": [*state["tools_offered"], callable_ones]}
 
 
 async def _ask(
-    state: State, window: Window, runtime: Runtime[Context], limits: Limits, *, wrap_up: bool
+    state: State,
+    window: Window,
+    runtime: Runtime[Context],
+    limits: Limits,
+    tools: list[dict[str, Any]],
+    *,
+    wrap_up: bool,
 ) -> tuple[AIMessage, list[str]]:
-    """Ask the model.
+    """Ask the model; tools whose schemas it refuses are taken out of the list.
 
     Returns:
         Its reply, and the names of the attachments that it does not take.
@@ -74,7 +80,6 @@ async def _ask(
     if wrap_up:
         messages = instructed(messages, prompts.WRAP_UP.format(limit=limits.max_iterations))
     taken = {message.id for message in state["messages"] if message.id}
-    tools = prompt.schemas_of(state["offered"])
     reply = await converse(model, name, messages, tools, manners, final=wrap_up, taken=taken)
     return reply, [name_of(block) for block in (media if MEDIA in manners.without else left_out)]
 

@@ -33,7 +33,7 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     toolbox, settings = resources.toolbox, resources.settings
     window = await prompt.window_of(state, runtime)
     hidden = toolbox.hidden(settings)
-    offered = [name for name in state["offered"] if name in toolbox]
+    offered = [name for name in state["offered"] if name in toolbox and name not in hidden]
     needed = prompt.pointed_at(state, window)
     pinned = [tool.name for tool in toolbox if tool.pinned]
     wanted = [name for name in (*pinned, *needed, *_found(state)) if name in toolbox and name not in hidden]

@@ -18,7 +18,7 @@ _SHOWN = 300
     pinned=True,
     side_effect=False,
 )
-async def read_toolbox(query: str, k: int = 5) -> str:
+async def read_toolbox(query: str, k: int = 5, group: str | None = None, tags: list[str] | None = None) -> str:
     """Find tools by what they do; the tools found can be called from the next step on.
 
     Use it when none of the tools at hand fits what has to be done next.
@@ -26,13 +26,20 @@ async def read_toolbox(query: str, k: int = 5) -> str:
     Args:
         query: What the tool should do, such as "send an e-mail" or "convert a document to PDF".
         k: How many tools to return at most, from 1 to 20.
+        group: Look only in this group, as it stands beside a tool that was found.
+        tags: Look only among tools with one of these tags.
 
     Returns:
         A JSON list, best first: name, description, group.
     """
     parts = resources.get_resources()
     hits = await parts.toolbox.search(
-        query, max(1, min(k, _MOST_TOOLS)), settings=parts.settings, embedder=parts.embedder
+        query,
+        max(1, min(k, _MOST_TOOLS)),
+        group=group or None,
+        tags=tags or (),
+        settings=parts.settings,
+        embedder=parts.embedder,
     )
     if not hits:
         return "[]\nNo tool fits. Say in other words what it should do, or do without."

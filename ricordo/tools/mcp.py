@@ -20,6 +20,7 @@ from ricordo.stores.toolbox.box import GROUPS, Toolbox
 from ricordo.stores.toolbox.schema import bounded
 from ricordo.tools.mcp_file import Server, read_mcp_file
 from ricordo.tools.mcp_session import McpServer
+from ricordo.tools.mcp_wire import ListedTool
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class ServerState:
 class McpTool(BaseTool):
     """A tool of a server.
 
-    A class of its own, since LangChain's conversion takes arguments called `config` or `runtime` for its own.
+    It passes all arguments on as they are, `config` and `runtime` too, which LangChain takes for its own.
     """
 
     elsewhere: ClassVar = True
@@ -53,6 +54,8 @@ class McpTool(BaseTool):
     server: McpServer
     called_there: str
     """Its name at the server."""
+    answers: Any = None
+    """The schema of its structured content, if the server declares one."""
 
     def _to_args_and_kwargs(
         self,
@@ -65,7 +68,7 @@ class McpTool(BaseTool):
         raise NotImplementedError(f"The tool {self.name!r} of an MCP server is asynchronous: use ainvoke.")
 
     async def _arun(self, arguments: dict[str, Any]) -> str:
-        return await self.server.call(self.called_there, arguments)
+        return await self.server.call(self.called_there, arguments, self.answers)
 
 
 @asynccontextmanager
@@ -125,12 +128,12 @@ async def mcp_tools(settings: Settings, toolbox: Toolbox, *, warn: bool = True) 
 
 def _import() -> None:
     """Import what takes seconds, off the event loop; the loggers below would repeat whole messages at any fault."""
-    import langchain_mcp_adapters.tools  # noqa: F401, PLC0415 - only who has servers pays for it
+    import mcp.client.streamable_http  # noqa: F401, PLC0415 - only who has servers pays for it
 
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
-async def _tools_of(server: McpServer) -> list[BaseTool] | RicordoError:
+async def _tools_of(server: McpServer) -> list[ListedTool] | RicordoError:
     try:
         return await server.connect()
     except RicordoError as error:
@@ -138,7 +141,7 @@ async def _tools_of(server: McpServer) -> list[BaseTool] | RicordoError:
 
 
 def _join(
-    toolbox: Toolbox, name: str, entry: Server, server: McpServer, found: Sequence[BaseTool] | RicordoError
+    toolbox: Toolbox, name: str, entry: Server, server: McpServer, found: Sequence[ListedTool] | RicordoError
 ) -> ServerState:
     group = _free(clean(name), {*GROUPS, *(tool.group for tool in toolbox)}, "mcp")
     if isinstance(found, RicordoError):
@@ -154,10 +157,10 @@ def _join(
         made = McpTool(
             name=called,
             description=clean(tool.description),
-            args_schema=tool.args_schema,
-            metadata=tool.metadata,
+            args_schema=tool.parameters,
             server=server,
             called_there=tool.name,
+            answers=tool.answers,
         )
         toolbox.register_tool(made, group=group, side_effect=True)
         joined.append(called)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ricordo.tools.mcp_file import Server
 from ricordo.tools.mcp_text import CLOSED, TERMINATED, code_of, leaf_of
+from ricordo.tools.mcp_wire import Answer, call_tool, mended
 
 if TYPE_CHECKING:
     from mcp import ClientSession
-    from mcp.types import CallToolResult
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +21,8 @@ _HEARTBEAT = 3.0
 _WORDS_KEPT = 2000
 """Characters of what a program wrote to its standard error."""
 _DRAIN_SECONDS = 0.2
+_CONNECT, _SILENCE = 30.0, 300.0
+"""Seconds in which a request must be taken, and those that its answer may be silent."""
 
 
 class NotDeliveredError(Exception):
@@ -50,10 +52,11 @@ class Link:
         error = None if self.task.cancelled() else self.task.exception()
         return leaf_of(error or ConnectionError("the connection ended"))
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Call a tool.
 
         Raises:
+            ToolError: The arguments cannot be sent.
             NotDeliveredError: The connection had ended before.
             Exception: The server refused, or the connection ended.
         """
@@ -61,7 +64,7 @@ class Link:
         from httpx import ConnectError  # noqa: PLC0415 - the same
         from mcp import McpError  # noqa: PLC0415 - the same
 
-        calling = asyncio.ensure_future(self.session.call_tool(tool, arguments))
+        calling = asyncio.ensure_future(call_tool(self.session, tool, arguments))
         alone = self._pending == 0
         self._pending += 1
         self._sent += 1
@@ -121,22 +124,38 @@ class Link:
 
     @asynccontextmanager
     async def _open(self) -> "AsyncIterator[ClientSession]":
-        from langchain_mcp_adapters.sessions import create_session  # noqa: PLC0415 - as above
-        from mcp import ClientSession, StdioServerParameters, stdio_client  # noqa: PLC0415 - as above
+        from mcp import ClientSession  # noqa: PLC0415 - as above
+
+        async with self._transport() as (read, write), ClientSession(mended(read), write) as session:
+            yield session
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
+        from httpx import AsyncClient, Timeout  # noqa: PLC0415 - as above
+        from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - as above
+        from mcp.client.sse import sse_client  # noqa: PLC0415 - as above
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - as above
 
         server = self._server
-        if server.command is None:
-            connection: Any = {"transport": server.transport, "url": server.url, "headers": server.headers}
-            async with create_session(connection) as session:
-                yield session
-            return
-        given = StdioServerParameters(command=server.command, args=server.args, env=server.env, cwd=server.cwd)
-        async with (  # not by the adapters, which let the program write on our terminal
-            self._listening() as errors,
-            stdio_client(given, errlog=errors) as (read, write),
-            ClientSession(read, write) as session,
-        ):
-            yield session
+        if server.command is not None:
+            given = StdioServerParameters(
+                command=server.command,
+                args=server.args,
+                env=server.env,
+                cwd=server.cwd,
+                encoding_error_handler="replace",  # bytes that are no UTF-8 would end the session
+            )
+            async with self._listening() as errors, stdio_client(given, errlog=errors) as streams:
+                yield streams
+        elif server.transport == "sse":
+            async with sse_client(server.url or "", server.headers, _CONNECT, _SILENCE) as streams:
+                yield streams
+        else:
+            async with (
+                AsyncClient(headers=server.headers, timeout=Timeout(_CONNECT, read=_SILENCE)) as client,
+                streamable_http_client(server.url or "", http_client=client) as (read, write, _),
+            ):
+                yield read, write
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[TextIO]:

@@ -6,16 +6,14 @@ program for each call takes seconds. Calls of all users go over the same session
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo.common.errors import ToolError
 from ricordo.common.text import clean
 from ricordo.tools.mcp_file import Server
 from ricordo.tools.mcp_link import Link, NotDeliveredError
-from ricordo.tools.mcp_text import CLOSED, code_of, reason_of, said_by, text_of
-
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
+from ricordo.tools.mcp_text import CLOSED, code_of, failed, reason_of, said_by, text_of
+from ricordo.tools.mcp_wire import UNREADABLE, ListedTool, list_tools
 
 _PAUSE = 5.0
 """Seconds for which a server that could not be reached is not tried again."""
@@ -41,33 +39,37 @@ class McpServer:
         self._secrets: list[str] = []
         self._failed: tuple[float, str] = (float("-inf"), "")
 
-    async def connect(self) -> "list[BaseTool]":
-        """Open the session, and return the server's tools as the adapters describe them.
+    async def connect(self) -> list[ListedTool]:
+        """Open the session, and return the server's tools.
 
         Raises:
             ConfigurationError: A variable that the file refers to is not set.
             ToolError: The server cannot be started or reached, or does not answer in time.
         """
-        from langchain_mcp_adapters.tools import load_mcp_tools  # noqa: PLC0415 - few have MCP servers
-
         link = await self._session()
         try:
             async with asyncio.timeout(self._seconds):
-                return await load_mcp_tools(link.session)
+                return await list_tools(link.session)
         except Exception as error:  # the libraries below raise of many kinds, and one server must not stop the others
             self._drop(link)
             why = self._late() if isinstance(error, TimeoutError) else self._why(error)
             raise ToolError(f"The MCP server '{self.name}' does not list its tools: {why}.") from error
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Call a tool, and return its result as text.
+    async def call(self, tool: str, arguments: dict[str, Any], answers: Any = None) -> str:
+        """Call a tool, and return its result as text, with a word on its form where that is not as declared.
+
+        Args:
+            tool: Its name at the server.
+            arguments: What it is called with.
+            answers: The schema of structured content that the server declares, if it does.
 
         Raises:
             ToolError: The tool says that it failed, or the server went away.
         """
         if asyncio.get_running_loop() is self._loop:
-            return await self._call(tool, arguments)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(tool, arguments), self._loop))
+            return await self._call(tool, arguments, answers)
+        call = self._call(tool, arguments, answers)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
     async def close(self) -> None:
         """End the session, and the program if there is one."""
@@ -76,7 +78,7 @@ class McpServer:
             self._link.stopping.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+    async def _call(self, tool: str, arguments: dict[str, Any], answers: Any) -> str:
         link = await self._session()
         try:
             try:
@@ -89,8 +91,8 @@ class McpServer:
             raise
         except Exception as error:  # the libraries below raise of many kinds, and the model is to be told
             raise ToolError(self._failure(link, error)) from error
-        text = self._hide(text_of(result))
-        if result.isError:
+        text = self._hide(text_of(result, answers))
+        if failed(result):
             raise ToolError(text)
         return text
 
@@ -98,6 +100,11 @@ class McpServer:
         if isinstance(error, NotDeliveredError):
             self._drop(link)
             return f"The MCP server '{self.name}' cannot be reached: {self._why(error.__cause__ or error)}."
+        if code_of(error) == UNREADABLE:
+            return self._hide(
+                f"The MCP server '{self.name}' has answered, but its answer cannot be read ({said_by(error)}). "
+                "The call took effect: look at what it did before you call again."
+            )
         if not link.task.done() and code_of(error) != CLOSED:
             return self._hide(f"The MCP server '{self.name}' refused the call: {said_by(error)}")
         self._drop(link)

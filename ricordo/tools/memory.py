@@ -6,6 +6,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
+from ricordo.common.errors import ToolError
 from ricordo.common.moments import begin_of, end_of, zone_of
 from ricordo.graph import resources
 from ricordo.graph.context import Context, context_of, thread_of, user_of
@@ -86,10 +87,10 @@ async def remember(
     verdict = await asyncio.to_thread(attribute, content, heard, [row["content"] for row in known])
     if verdict.origin is None:
         await memory.refuse("memory gave it", thread)
-        return f"{NOT_NEW}\n{render_all(passage(row) for row in known)}".strip()
+        raise ToolError(f"{NOT_NEW}\n{render_all(passage(row) for row in known)}".strip())
     if verdict.origin == "tool" and is_order(content, type):
         await memory.refuse("a document or a tool says what the user wants", thread)
-        return FROM_OUTSIDE
+        raise ToolError(FROM_OUTSIDE)
     from ricordo.graph.judging import judge_by  # noqa: PLC0415 - it imports graph.resources, which imports the shipped tools
     from ricordo.graph.limits import limits_of  # noqa: PLC0415 - the same
 
@@ -213,7 +214,7 @@ async def update_memory(
         origin = verdict.origin or "agent"
         if origin == "tool" and is_order(content, old["type"]):
             await memory.refuse("a document or a tool says what the user wants", thread)
-            return FROM_OUTSIDE
+            raise ToolError(FROM_OUTSIDE)
         source = replace(source, origin=origin, message_id=verdict.message_id)
     return outcome_told(
         await memory.update(memory_id, content=content, importance=importance, tags=tags, source=source)
@@ -252,7 +253,7 @@ async def forget(memory_id: str, reason: str, *, runtime: "ToolRuntime[Context, 
     first = [one["id"] for one in await memory.nearest(asked, _FIRST)]
     if not may_forget(row["content"], row["id"], heard, first=row["id"] in first):
         await memory.refuse("the user has not asked for it", thread)
-        return NOT_ASKED
+        raise ToolError(NOT_ASKED)
     done = await memory.forget(memory_id, reason, thread=thread)
     days = resources.get_resources().settings.memory_undo_days
     more = f", with {len(done.with_it)} earlier wordings" if done.with_it else ""

@@ -133,6 +133,27 @@ def test_the_chat_model_writes_once_what_each_tool_is_found_by(run: Run, own: st
     assert "Is the table laid for nine?" in run("tools", "show", "count_spoons", RICORDO_TOOLS=own).stdout.decode()
 
 
+def test_the_chat_model_writes_about_the_tools_that_ask_for_it_without_being_told(
+    run: Run, tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    path = tmp_path / "kitchen.py"
+    path.write_text(OWN.replace('group="kitchen", side_effect', 'group="kitchen", augment=True, side_effect'))
+    openai_server.play_by(lambda _: say("Is the table laid?"), lambda _: say("Is the table laid?"))
+    without = run("tools", "sync", RICORDO_TOOLS=str(path))
+    assert b"1 tools have augment=True, and there is no chat model" in without.stderr
+    model = openai_server.settings() | {"RICORDO_TOOLS": str(path)}
+    assert json.loads(run("tools", "sync", "--json", **model).stdout)["changed"] == 1
+    assert len(openai_server.requests) == 1
+    assert "count_spoons" in str(openai_server.requests[0].body)
+    within = run("tools", "search", "lay the table", "-g", "kitchen", "-k", "9", "--json", **model)
+    assert {tool["name"] for tool in json.loads(within.stdout)["tools"]} == {"brew_tea", "count_spoons"}
+    tagged = run("tools", "search", "lay the table", "--tag", "tea", "--json", **model)
+    assert [tool["name"] for tool in json.loads(tagged.stdout)["tools"]] == ["brew_tea"]
+    wrong = run("tools", "search", "lay the table", "--group", "kitchens", **model)
+    assert wrong.returncode == 1
+    assert b"no group of tools called 'kitchens'" in wrong.stderr
+
+
 def test_two_at_once_do_not_both_pay_the_model(
     run: Run, settings: dict[str, str], own: str, openai_server: OpenAIServer
 ) -> None:

@@ -168,3 +168,32 @@ def test_a_file_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
     steps = write(tmp_path / "steps.jsonl", [{"task": "x", "ground_truth_tools": [], "steps": "first"}])
     with pytest.raises(InputError, match="steps a list of texts"):
         read_tasks(steps)
+
+
+async def test_other_ways_to_search_by_groups_are_compared_on_request(tmp_path: Path) -> None:
+    groups = {"mail": "an e-mail", "post": "a letter", "birds": "a pigeon", "phone": "a text message"}
+    made = [
+        {"name": f"{verb}_{group}", "description": f"{verb} {what}.", "group": group}
+        for group, what in groups.items()
+        for verb in ("send", "read", "delete")
+    ]
+    asked = [
+        {"task": f"{verb} {what}, please", "ground_truth_tools": [f"{verb}_{group}"]}
+        for group, what in groups.items()
+        for verb in ("send", "read", "delete")
+    ]
+    files = write(tmp_path / "tools.jsonl", made), write(tmp_path / "tasks.jsonl", asked)
+    assert (await evaluate_tools(*files, 1, embedder=None)).ways is None
+    ways = (await evaluate_tools(*files, 1, embedder=None, groups=True)).ways
+    assert ways is not None
+    assert list(ways) == ["global", "group", "two-level"]
+    assert {name: way.recall["3"] for name, way in ways.items()} == dict.fromkeys(ways, 100.0)
+    assert ways["group"].perfect["1"] == 100.0, "there are three to choose from"
+    assert all(way.search_ms.p95 >= way.search_ms.p50 > 0 for way in ways.values())
+
+
+async def test_tools_without_a_group_are_searched_in_every_way(tools: Path, tasks: Path) -> None:
+    ways = (await evaluate_tools(tools, tasks, 2, embedder=None, groups=True)).ways
+    assert ways is not None
+    assert ways["two-level"].recall["1"] == 50.0
+    assert ways["group"].recall["2"] == 66.7, "no word leads to the third"

@@ -18,12 +18,12 @@ DOG = "I have a dog called Rex"
 async def harness(db: Database, embedder: Embedder, tmp_path: Path) -> AsyncIterator[Harness]:
     async with open_harness(db, embedder, tmp_path, summary_model="scripted") as opened:
         for content in (DOG, DARK):
-            await opened.ask(content, calls(("remember", {"content": content})), says("Noted."))
+            await opened.ask(f"Remember: {content}", calls(("remember", {"content": content})), says("Noted."))
         yield opened
 
 
 async def remember(harness: Harness, content: str, *opinions: Reply) -> list[str]:
-    await harness.ask(content, calls(("remember", {"content": content})), *opinions, says("Noted."))
+    await harness.ask(f"Remember: {content}", calls(("remember", {"content": content})), *opinions, says("Noted."))
     return await contents(harness.memory().user_memory)
 
 

@@ -159,3 +159,22 @@ async def test_a_pointer_brings_the_tool_that_follows_it(db: Database, embedder:
             assert "read_tool_log" in second
     finally:
         toolbox.remove("flood")
+
+
+async def test_a_tool_whose_schema_the_provider_refuses_is_left_out_and_the_model_asked_again(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refusal(name: str) -> Exception:
+        return ValueError(f"Invalid schema for function '{name}': In context=(), 'type' is missing.")
+
+    wanted = "Tell me the weather of a town and resize the picture."
+    answer = await harness.ask(wanted, refusal("tell_weather"), refusal("resize_picture"), says("Rain."))
+    assert (answer.answer, answer.iterations) == ("Rain.", 1)
+    first, second, third = harness.model.offered
+    assert second == [name for name in first if name != "tell_weather"]
+    assert third == [name for name in second if name != "resize_picture"]
+    assert answer.tools_offered == [third]
+    assert len([record for record in caplog.records if "which is left out" in record.getMessage()]) == 2
+    assert "Invalid schema for function" in toolbox.notices["tell_weather"]
+    await harness.ask(wanted, says("Rain."))
+    assert not {"tell_weather", "resize_picture"} & {*harness.model.offered[-1]}

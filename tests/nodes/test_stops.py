@@ -153,7 +153,7 @@ async def test_a_tool_that_hangs_is_stopped_and_the_turn_goes_on(harness: Harnes
     assert await asyncio.to_thread(str, 1) == "1", "the threads of the loop are free"
 
 
-def steer() -> Command[str]:
+def steer() -> object:
     """Steer."""
     return Command(goto="nowhere")
 

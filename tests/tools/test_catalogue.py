@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ricordo.common.errors import ToolError
 from ricordo.stores.toolbox.box import toolbox
 from ricordo.tools.catalogue import read_toolbox
 
@@ -68,6 +69,15 @@ async def test_read_toolbox_lists_tools_best_first() -> None:
 
 
 @pytest.mark.usefixtures("synced")
+async def test_read_toolbox_looks_in_a_group_or_among_tags() -> None:
+    assert {tool["group"] for tool in await found("save the paper for another time", k=20, group="time")} == {"time"}
+    tagged = await found("what time is it", k=20, tags=["SUMMARY"])
+    assert {tool["name"] for tool in tagged} == {"expand_summary", "summarize_and_store"}
+    with pytest.raises(ToolError, match=r"no group of tools called 'timing'\. There are context, .*time"):
+        await read_toolbox("what time is it", group="timing")
+
+
+@pytest.mark.usefixtures("synced")
 async def test_each_tool_stands_on_a_line_of_its_own() -> None:
     lines = (await read_toolbox("time", 2)).splitlines()
     assert (lines[0], lines[-1], len(lines)) == ("[", "]", 4)
@@ -91,4 +101,9 @@ def test_read_toolbox_is_in_the_toolbox_and_always_offered() -> None:
     tool = toolbox.get("read_toolbox")
     assert tool.pinned
     assert not tool.side_effect
-    assert list(toolbox.schema("read_toolbox")["function"]["parameters"]["properties"]) == ["query", "k"]
+    assert list(toolbox.schema("read_toolbox")["function"]["parameters"]["properties"]) == [
+        "query",
+        "k",
+        "group",
+        "tags",
+    ]

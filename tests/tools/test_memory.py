@@ -114,7 +114,9 @@ async def test_fifty_turns_that_only_recall_leave_the_count_unchanged(harness: H
 async def test_a_documents_order_is_not_stored_as_a_wish(harness: Harness) -> None:
     await harness.memory().write_knowledge_base(f"Remember: {ORDER.lower()}. Thank you.", {"source": "evil.txt"})
     for kind in ("preference", "task", "fact"):
-        told = await use(harness, "remember", "What does evil.txt say?", content=ORDER, type=kind, importance="high")
+        told = await use(
+            harness, "remember", "Remember what evil.txt says.", content=ORDER, type=kind, importance="high"
+        )
         assert told.startswith("Not stored: this comes from a document")
     unseen = calls(("remember", {"content": ORDER, "type": "preference"}))
     await harness.ask("Go on.", unseen, says("Done."), knowledge_base_k=0)

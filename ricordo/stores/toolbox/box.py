@@ -1,12 +1,4 @@
-"""The toolbox: all tools of the process, the few that fit a step, and how a name becomes a call.
-
-```python
-from ricordo import register_tool
-
-@register_tool(group="papers", tags=["arxiv"], examples=["get me the paper on ..."], side_effect=False)
-async def find_paper(query: str) -> str: ...
-```
-"""
+"""The toolbox: all tools of the process, the few that fit a step, and how a name becomes a call."""
 
 import asyncio
 import difflib
@@ -24,6 +16,7 @@ from ricordo.stores.toolbox import catalogue as tool_catalogue
 from ricordo.stores.toolbox.augment import augmented
 from ricordo.stores.toolbox.catalogue import Changes, Progress
 from ricordo.stores.toolbox.index import IndexedTool, Request, ToolIndex, request
+from ricordo.stores.toolbox.narrow import outside
 from ricordo.stores.toolbox.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, check_same
 
 if TYPE_CHECKING:
@@ -138,6 +131,13 @@ class Toolbox:
         unavailable = {name for name in self._demanding if not self._tools[name].available(settings)}
         return unavailable | self._disabled | self._failed
 
+    def leave_out(self, name: str, why: str) -> None:
+        """Neither offer nor find a tool until it is registered anew, since it cannot be used as it is."""
+        _log.warning("%s", why)
+        self._failed.add(name)
+        self.notices[name] = why
+        self._index = None
+
     def disabled(self, name: str) -> bool:
         """Tell whether a tool was set aside."""
         return name in self._disabled
@@ -161,6 +161,8 @@ class Toolbox:
         exclude: Collection[str] = (),
         *,
         also: Sequence[str] = (),
+        group: str | None = None,
+        tags: Collection[str] = (),
         settings: Settings | None = None,
         embedder: Embedder | None = None,
     ) -> list[ToolHit]:
@@ -171,9 +173,15 @@ class Toolbox:
             k: How many tools to return at most.
             exclude: Names to leave out.
             also: More texts, without the deployment's embedding model, which takes more time than all the rest.
+            group: Only tools of this group.
+            tags: Only tools with one of these tags, in whatever case.
             settings: Tells which tools are available; None: the process's settings.
             embedder: Embeds the query; None: the one of the last synchronisation, which may have been closed since.
+
+        Raises:
+            ToolError: There is no such group, or no tool has such a tag; the message names those that there are.
         """
+        others = outside(list(self), group, tags)
         index = self._ready()
         queries = [query] if isinstance(query, str | Query) else query
         by = embedder or self._embedder
@@ -181,7 +189,7 @@ class Toolbox:
             by = None  # its vectors are of another space
         requests = [await self._request(q, index, by) for q in queries]
         requests += [await self._request(text, index) for text in also]
-        out = set(exclude) | self.hidden(settings or get_settings())
+        out = {*exclude, *others, *self.hidden(settings or get_settings())}
         return [
             ToolHit(name, self._tools[name].description, score, self._tools[name].group)
             for name, score in index.search(requests, k, out)
@@ -211,14 +219,14 @@ class Toolbox:
         for tool in self:
             known = self._indexed.get(tool.name)
             whole = known is not None and known.vector is not None and known.light is not None
+            if tool.name in self._failed:  # it has been said once
+                continue
             if known and known.content_hash == tool.content_hash and (whole or not embedded):
                 continue
             try:
                 tool.schema_json  # noqa: B018 - made here, where it may fail
             except ToolError as error:
-                _log.warning("%s", error)
-                self._failed.add(tool.name)
-                self.notices[tool.name] = str(error)
+                self.leave_out(tool.name, str(error))
             else:
                 stale.add(tool.name)
         return stale

@@ -16,6 +16,7 @@ from ricordo.common.errors import ToolError
 
 _MOST_VALUES = 100_000
 """Of a tool that is a generator: one without an end would fill the memory long after its call was given up."""
+DONE = "Done."
 _PLAIN = (StructuredTool, Tool)
 """LangChain's tools that are made of a function."""
 
@@ -56,7 +57,7 @@ def contained(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             result = function(*args, **kwargs)
-            return _bounded(islice(result, _MOST_VALUES + 1)) if inspect.isgenerator(result) else result
+            return _said(_bounded(islice(result, _MOST_VALUES + 1)) if inspect.isgenerator(result) else result)
         except CancelledError as ended:  # of a future of the tool's own: whoever waits would take it for the turn's end
             raise _ended(ended) from ended
         except Exception:
@@ -73,7 +74,7 @@ def contained_async(function: Callable[..., Awaitable[Any]]) -> Callable[..., Co
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return await function(*args, **kwargs)
+            return _said(await function(*args, **kwargs))
         except (Exception, KeyboardInterrupt, GeneratorExit):
             raise
         except asyncio.CancelledError as ended:
@@ -124,6 +125,13 @@ def _bounded(values: Iterable[Any]) -> list[Any]:
             f"The tool yields more than {_MOST_VALUES:,} values, maybe without an end. Let it return fewer."
         )
     return found
+
+
+def _said(result: Any) -> Any:
+    """Return a tool's result; one without, which the model would read as `null`, is done."""
+    if isinstance(result, tuple) and len(result) == 2 and result[0] is None:  # noqa: PLR2004 - content and artifact
+        return (DONE, result[1])
+    return DONE if result is None else result
 
 
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from linecache import checkcache, getlines
@@ -16,8 +16,11 @@ from ricordo.common.errors import ToolError
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
 from ricordo.stores.toolbox.contained import runnable
+from ricordo.stores.toolbox.parameters import unknown_arguments
 from ricordo.stores.toolbox.schema import check_name, description_of, fingerprint, make_tool, openai_schema
 from ricordo.stores.toolbox.text import ToolText, index_version
+
+_COMMAND = re.compile(r"\bCommand\b")
 
 Source = Callable[..., Any] | BaseTool
 """What can be registered."""
@@ -134,6 +137,10 @@ class RegisteredTool:
         value = getattr(settings, self.requires) if self.requires else True
         return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
 
+    def unknown(self, arguments: Mapping[str, Any]) -> str:
+        """Say which arguments the tool does not know, and which it does; nothing where it knows all of them."""
+        return unknown_arguments(json.loads(self.schema_json)["function"]["parameters"], arguments)
+
     def text(self, more: Sequence[str] = ()) -> ToolText:
         """Return what a search looks at.
 
@@ -166,10 +173,15 @@ def check_options(name: str, source: Source, options: ToolOptions) -> None:
     """Check what is said of a tool at its registration.
 
     Raises:
-        ToolError: It is a class, an option is unknown, or the setting that it requires is.
+        ToolError: It is a class or returns a Command, an option is unknown, or the setting that it requires is.
     """
     if isinstance(source, type):
         raise ToolError(f"{name!r} is a class. Register a function, or a LangChain tool.")
+    if _COMMAND.search(_returned(source)):
+        raise ToolError(
+            f"The tool {name!r} returns a Command, which steers a graph of its author's and not this one. Register one "
+            "that returns its result."
+        )
     if unknown := sorted(options.keys() - ToolOptions.__annotations__.keys()):
         known = ", ".join(sorted(ToolOptions.__annotations__))
         raise ToolError(f"The tool {name!r} has an unknown option: {', '.join(unknown)}. There are {known}.")
@@ -182,6 +194,14 @@ def check_options(name: str, source: Source, options: ToolOptions) -> None:
     requires = options.get("requires")
     if requires is not None and requires not in Settings.model_fields:
         raise ToolError(f"The tool {name!r} requires the setting {requires!r}, and there is no such setting.")
+
+
+def _returned(source: Source) -> str:
+    """Return what a tool says that it returns."""
+    function = source
+    if isinstance(source, BaseTool):
+        function = getattr(source, "coroutine", None) or getattr(source, "func", None) or type(source)._run  # noqa: SLF001 - what a subclass is to define
+    return str(getattr(function, "__annotations__", {}).get("return", ""))
 
 
 def _origin(source: Source) -> str:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, TypeAdapter
 from ricordo.common.errors import ToolError
 from ricordo.common.text import clean
 from ricordo.stores.toolbox.contained import contained, contained_async, on_own_thread
+from ricordo.stores.toolbox.parameters import as_bounds, merged
 
 MAX_DESCRIPTION = 1000
 """Characters of a description, the tool's or a parameter's, that the model sees."""
@@ -139,13 +140,17 @@ def openai_schema(tool: BaseTool) -> str:
     """
     try:
         schema = convert_to_openai_tool(tool)
+        parameters = merged(_mended(schema["function"].get("parameters") or {}))
     except Exception as error:  # a foreign args_schema may fail in any way
         raise ToolError(
             f"The tool {tool.name!r} cannot be used: no schema can be made of it ({_in_short(error)}). {_WAY_OUT}"
         ) from error
     function = schema["function"]
-    parameters = _mended(function.get("parameters") or {})
     parameters.pop("$schema", None)
+    shape = tool.args_schema
+    open_ended = isinstance(shape, type) and getattr(shape, "model_config", {}).get("extra") == "allow"
+    if open_ended or "properties" not in parameters:  # whoever names none takes any
+        parameters.setdefault("additionalProperties", True)
     function["parameters"] = {"type": "object", "properties": {}} | parameters | {"type": "object"}
     function["description"] = bounded(clean(function.get("description") or ""))
     try:
@@ -181,7 +186,7 @@ def _mended(schema: Any) -> Any:
             mended[clean(str(key))] = part
     if "array" in mended.get("type", ()) and "prefixItems" not in mended:
         mended.setdefault("items", {})
-    return mended
+    return as_bounds(mended)
 
 
 def _named(parts: Any) -> Any:

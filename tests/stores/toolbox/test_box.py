@@ -262,3 +262,27 @@ async def test_many_tools_stand_in_the_order_of_their_registration_and_are_found
         box.register_tool(each)
     assert [each.name for each in box][3:6] == ["tool_0", "tool_1", "tool_2"]
     assert await names(box, "do 277") == ["tool_277"]
+
+
+async def test_a_search_within_a_group_or_among_tags_leaves_out_all_others() -> None:
+    box = Toolbox()
+    box.register_tool(lambda_tool("send_mail", "Send an e-mail."), group="mail", tags=["Post", "letters"])
+    box.register_tool(lambda_tool("send_letter", "Send a letter by post."), group="post", tags=["letters"])
+    box.register_tool(lambda_tool("send_pigeon", "Send a pigeon."), tags=["birds"])
+
+    async def found(**which: Any) -> set[str]:
+        return {hit.name for hit in await box.search("send it", 5, settings=KEYLESS, **which)}
+
+    assert await found() == {"send_mail", "send_letter", "send_pigeon"}
+    assert await found(group="mail") == {"send_mail"}
+    assert await found(tags=["letters"]) == {"send_mail", "send_letter"}
+    assert await found(tags=["post", "birds"]) == {"send_mail", "send_pigeon"}
+    assert await found(group="post", tags=["letters"]) == {"send_letter"}
+    with pytest.raises(ToolError, match=r"no group of tools called 'male'\. There are mail, post\."):
+        await found(group="male")
+    with pytest.raises(ToolError, match=r"No tool there has the tag bird\. There are letters\."):
+        await found(group="post", tags=["bird"])
+
+
+def lambda_tool(name: str, description: str) -> StructuredTool:
+    return StructuredTool.from_function(lambda text: text, name=name, description=description)

@@ -4,9 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.tools import StructuredTool
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode, ToolRuntime
+from langgraph.types import Command
 
+from ricordo.common.errors import ToolError
 from ricordo.graph.context import Context
 from ricordo.graph.state import State
 from ricordo.stores.toolbox.box import Toolbox
@@ -75,3 +78,14 @@ async def test_tools_run_under_langgraphs_own_node(box: Toolbox) -> None:
 async def test_two_hundred_calls_at_once(box: Toolbox) -> None:
     replies = await run(box, *(("list_directory", {"path": str(i)}) for i in range(200)))
     assert [reply.content for reply in replies] == [str(i) for i in range(200)]
+
+
+@pytest.mark.parametrize("hint", [Command, "Command[str]", str | Command[str]])
+def test_a_tool_that_says_it_returns_a_command_is_refused(hint: object) -> None:
+    def steer() -> object:
+        """Steer."""
+
+    steer.__annotations__["return"] = hint
+    for source in (steer, StructuredTool.from_function(steer)):
+        with pytest.raises(ToolError, match="returns a Command"):
+            Toolbox().register_tool(source)
