@@ -51,6 +51,7 @@ _FIRST = 3
         "d'ora in poi rispondimi in breve",
         "non sopporto più il jazz",
     ],
+    pinned=True,
 )
 async def remember(
     content: str,
@@ -118,6 +119,7 @@ async def remember(
         "ti ricordi dove abito",
     ],
     side_effect=False,
+    pinned=True,
 )
 async def recall(
     query: str,
@@ -148,7 +150,8 @@ async def recall(
         runtime: Who asks.
 
     Returns:
-        Numbered memories, best first, each with its id, date, type, importance, origin and score.
+        Numbered memories, best first, each with its id, date, type, importance, origin and score (0 to 1, the same
+        measure in every search); or that nothing relevant is remembered.
     """
     zone = _zone(runtime)
     moment = end_of(as_of, zone) if as_of else None
@@ -164,8 +167,8 @@ async def recall(
     hits = await memory.recall(query, max(1, min(limit, _MOST)), which, shared=True)
     if not hits:
         narrowed = " in these bounds" if which != Filter() else ""
-        return f"[nothing found: no memory of the user{narrowed}; remember stores what the user tells]"
-    return render_all(passage(hit.row, hit.score, as_of=moment, reader=memory.user_id) for hit in hits)
+        return f"[nothing found: nothing relevant to this is remembered{narrowed}; remember stores what the user tells]"
+    return render_all(passage(hit.row, hit.closeness, as_of=moment, reader=memory.user_id) for hit in hits)
 
 
 @toolbox.register_tool(
