@@ -42,6 +42,7 @@ _STOP_WORDS = """
 _STOP = frozenset(_STOP_WORDS.split())
 
 _ASKING_WORDS = """
+    hello hi hey thanks thank ok okay yes bye ciao grazie buongiorno salve hola gracias hallo danke bonjour merci
     name names named call called calls know knows tell told say said please give make find show remember recall
     everything anything something list thing things like likes love loves want wants need prefer prefers preferred
     preference preferences favourite favorite best fact facts memory memories note notes profile user usually
@@ -56,7 +57,7 @@ _ASKING_WORDS = """
     pour pas sais dis tout aime préféré préférée préfère veux heißt heisst der die das den dem ein eine einen und
     oder aber was wer wie wo wann warum welche welcher mein meine meinen mir mich ich ist bin sind habe hat im am
     zu von mit für auf nicht weißt sag alles mag liebe lieblings gern will möchte 用户 我的 什么 我在 喜欢"""
-"""How people ask and say that they like something, function words of other languages among it."""
+"""How people greet, ask, and say that they like something, with the function words of other languages."""
 
 # Not strftime, which speaks the locale's language.
 _MONTHS = (

@@ -21,7 +21,7 @@ _FEW_WORDS = 16  # tokens
 _SEARCHED = 3_000, 1_000  # characters
 _NONE = {
     **dict.fromkeys(("Knowledge Base", "Workflow", "Entity"), "nothing relevant to the question is stored"),
-    "User": "nothing relevant to the question, and no standing preference or fact of high importance",
+    "User": "nothing relevant, and no standing preference or fact of high importance; recall finds all others",
 }
 """Why a segment has nothing to show, where there may be something stored."""
 

@@ -4,6 +4,7 @@ Models differ in how alike all their vectors are (two strangers have a cosine of
 Seen from the average of these texts, in the unit of their own spread, likeness means the same for each model and list.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,4 +78,4 @@ class Background:
         asked = float(query @ self.centre)
         inner = with_query - asked - with_centre + own
         lengths = (1 - 2 * asked + own) * (1 - 2 * with_centre + own)
-        return inner / max(lengths, 1e-9) ** 0.5 / self.spread
+        return inner / math.sqrt(max(lengths, 1e-9)) / self.spread

@@ -23,6 +23,10 @@ from ricordo.stores.toolbox.box import toolbox
 from ricordo.stores.turn import Turn
 from ricordo.stores.user_memory import view as memory_view
 from ricordo.stores.user_memory.store import UserMemory
+from ricordo.stores.user_memory.truth import may_replace
+
+_CONSIDERED = 50
+"""Memories of the user that have to do with a question, of which the window shows the best."""
 
 
 class MemoryManager(ToolMemory):
@@ -55,14 +59,15 @@ class MemoryManager(ToolMemory):
         return UserMemory(self.db, self._user_memory, self.user_id)
 
     async def read_user_memory(self, query: Query | None = None, k: int = 5) -> list[Passage]:
-        """Read what always stands in the window, the newest first, and what has to do with a question."""
+        """Read what always stands in the window, the newest first, and what has to do with a question.
+
+        It is by the user's own word, all of it: what a model concluded or a tool gave is found by recall, and says so.
+        """
         standing = await self.user_memory.critical()
         known = {row["id"] for row in standing}
-        hits = await self.user_memory.recall(query, k) if query and query.topic else []
-        return [
-            *(memory_view.passage(row) for row in standing),
-            *(memory_view.passage(hit.row, hit.closeness) for hit in hits if hit.id not in known),
-        ]
+        hits = await self.user_memory.recall(query, _CONSIDERED) if query and query.topic else []
+        fit = [hit for hit in hits if hit.id not in known and may_replace(hit.row["origin"], "user")][:k]
+        return [*map(memory_view.passage, standing), *(memory_view.passage(hit.row, hit.closeness) for hit in fit)]
 
     async def query(self, text: str) -> Query:
         """Prepare a text for searching: embedded once, used for every memory."""

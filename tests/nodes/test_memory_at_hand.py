@@ -69,9 +69,16 @@ async def test_what_is_about_something_else_is_not_shown_and_that_is_said(harnes
     await harness.memory().user_memory.remember(Said(SEATS, "preference"))
     await harness.ask("favourite opera composer", calls(("recall", {"query": "opera composer"})), says("?"))
     assert harness.segment("User").endswith(
-        "[empty: nothing relevant to the question, and no standing preference or fact of high importance]"
+        "[empty: nothing relevant, and no standing preference or fact of high importance; recall finds all others]"
     )
     assert "nothing relevant" in harness.results()[0]
+
+
+async def test_what_nobody_but_the_model_said_is_not_put_before_it(harness: Harness) -> None:
+    await harness.memory().user_memory.remember(Said(SEATS, "preference", origin="agent"))
+    await harness.ask("Book me a flight to NYC", calls(("recall", {"query": "flight seats"})), says("Which day?"))
+    assert SEATS not in harness.segment("User")
+    assert "concluded, not said by the user" in harness.results()[0]
 
 
 async def test_a_critical_memory_that_fits_is_shown_once(harness: Harness) -> None:

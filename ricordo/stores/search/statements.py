@@ -110,7 +110,7 @@ class Search:
                 (self._table,),
             )
             self._columns = sql.SQL(", ").join([sql.Identifier(row["attname"]) for row in await cursor.fetchall()])
-        against = [None, None]
+        against: list[str | None] = [None, None]
         if query.embedding is not None and query.background is not None:
             against = [literal(query.embedding), literal(query.background.centre)]
         statement = sql.SQL(
