@@ -20,7 +20,7 @@ SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": S
 _FEW_WORDS = 16  # tokens
 _SEARCHED = 3_000, 1_000  # characters
 _NONE = {
-    **dict.fromkeys(("Knowledge Base", "Workflow", "Entity"), "nothing relevant to the question is stored"),
+    **dict.fromkeys(("Knowledge Base", "Workflow", "Entity"), "nothing relevant is stored"),
     "User": "nothing relevant, and no standing preference or fact of high importance; recall finds all others",
 }
 """Why a segment has nothing to show, where there may be something stored."""

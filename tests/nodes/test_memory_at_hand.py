@@ -102,4 +102,4 @@ async def test_recall_and_remember_are_in_every_call_whatever_the_number_of_tool
 
 def test_the_model_is_told_to_recall_before_tasks_and_recommendations() -> None:
     assert "Before a task where the past may help" in prompts.SYSTEM
-    assert "personal recommendation, ask recall" in prompts.SYSTEM.replace("\n", " ")
+    assert "any personal recommendation, ask recall" in prompts.SYSTEM.replace("\n", " ")
