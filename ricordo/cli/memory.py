@@ -85,8 +85,8 @@ async def search_memories(
     async with _memory_of(user, embedding=True) as memory:
         which = filter_of(type_, tag, importance, since, until, as_of)
         hits = await memory.recall(output.as_text(query), limit, which, shared=True)
-        found = [{**hit.row, "score": round(hit.score, 4)} for hit in hits]
-        write_rows(memory, found, as_json=as_json, empty="no memories of that kind")
+        found = [{**hit.row, "score": round(hit.closeness, 4)} for hit in hits]
+        write_rows(memory, found, as_json=as_json, empty="nothing relevant is remembered")
 
 
 @app.command("show")

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import Stemmer
 
@@ -40,6 +40,24 @@ _STOP_WORDS = """
     under until up us ve very was wasn we were weren what when where which while who whom whose why will with won would
     wouldn you your yours yourself yourselves"""
 _STOP = frozenset(_STOP_WORDS.split())
+
+_ASKING_WORDS = """
+    hello hi hey thanks thank ok okay yes bye ciao grazie buongiorno salve hola gracias hallo danke bonjour merci
+    name names named call called calls know knows tell told say said please give make find show remember recall
+    everything anything something list thing things like likes love loves want wants need prefer prefers preferred
+    preference preferences favourite favorite best fact facts memory memories note notes profile user usually
+    always never nome chiama chiamano chiamato chiamata il lo la gli le l un uno una di del della dello dei delle
+    degli da dal dalla in nel nella nei con su sul sulla per tra fra e ed o ma che chi cosa quale quali qual
+    quando dove come perché mio mia miei mie mi me ti ci si ne io tu lui lei noi voi loro è sono sei ho hai ha
+    abbiamo hanno era stato questo questa quello quella non più sai sapere dimmi detto dici ricordi ricorda tutto
+    qualcosa elenca mostra trova dammi piace piacciono preferisco preferito preferita preferiti preferite
+    preferisce voglio vorrei utente sempre el los las de y pero que qué quién cuál cuándo dónde cómo por para mis
+    te se yo soy es son tengo sabes dime todo gusta gustan favorito favorita quiero no nom appelle appelles les
+    des du au aux et ou mais qui quel quelle quand où comment pourquoi mon mes je j elle est suis ai dans sur avec
+    pour pas sais dis tout aime préféré préférée préfère veux heißt heisst der die das den dem ein eine einen und
+    oder aber was wer wie wo wann warum welche welcher mein meine meinen mir mich ich ist bin sind habe hat im am
+    zu von mit für auf nicht weißt sag alles mag liebe lieblings gern will möchte 用户 我的 什么 我在 喜欢"""
+"""How people greet, ask, and say that they like something, with the function words of other languages."""
 
 # Not strftime, which speaks the locale's language.
 _MONTHS = (
@@ -107,6 +125,20 @@ def terms(text: str) -> Counter[str]:
     ['get', 'name', 'run', 'user', '京都', '東京']
     """
     return Counter(_split(text))
+
+
+def topical(counted: Counter[str]) -> frozenset[str]:
+    """Return the terms that say what a text is about, without those of asking, of liking, and of everywhere.
+
+    >>> sorted(topical(terms("What do you know about my favourite opera composer?")))
+    ['compos', 'opera']
+    """
+    return frozenset(counted) - _asking()
+
+
+@cache
+def _asking() -> frozenset[str]:
+    return frozenset(terms(_ASKING_WORDS))
 
 
 def date_words(day: date) -> str:

@@ -20,6 +20,7 @@ class Context:
     knowledge_base_k: int = _about("Passages of the knowledge base in the window.", 5)
     workflow_k: int = _about("Earlier workflows in the window.", 3)
     entity_k: int = _about("Entities in the window.", 5)
+    user_memory_k: int = _about("Memories of the user in the window, beside those that always stand there.", 5)
     summary_k: int = _about("Summary descriptions in the window.", 10)
     tools_per_step: int | None = _about("Tools retrieved for each model call, beside the pinned ones.")
     timezone: str = _about("The user's time zone, an IANA name.", "UTC")

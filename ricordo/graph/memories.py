@@ -19,7 +19,10 @@ SHARES = {"Knowledge Base": 0.25, "Workflow": 0.05, "Entity": 0.05, "Summary": S
 """Most of the window that each segment may take; the conversation has the rest, and compaction keeps it in bounds."""
 _FEW_WORDS = 16  # tokens
 _SEARCHED = 3_000, 1_000  # characters
-_NONE = {"User": "no standing preference or fact of high importance; recall finds all others"}
+_NONE = {
+    **dict.fromkeys(("Knowledge Base", "Workflow", "Entity"), "nothing relevant is stored"),
+    "User": "nothing relevant, and no standing preference or fact of high importance; recall finds all others",
+}
 """Why a segment has nothing to show, where there may be something stored."""
 
 
@@ -46,7 +49,7 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
         "Workflow": found(manager.read_workflow, context.workflow_k),
         "Entity": found(manager.read_entity, context.entity_k),
         "Summary": manager.read_summary_context(thread_id),
-        "User": manager.read_user_memory(),
+        "User": found(manager.read_user_memory, context.user_memory_k),
     }
     results = dict(zip(reads, await together(*reads.values()), strict=True))
     return Window(question, {name: segment(name, passages, limits) for name, passages in results.items()})

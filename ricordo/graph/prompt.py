@@ -98,7 +98,7 @@ def measure(state: State, window: Window, limits: Limits, *, final: bool = False
     parts = {name: math.ceil(size * limits.ratio) for name, size in parts.items()}
     if not final:
         coming = max(0, min(limits.max_tools, limits.tools_per_step + _ALWAYS) - len(offered)) * _TOOLS_ALLOWANCE
-        parts["tools"] = max(parts["tools"], min(limits.tools_room, parts["tools"] + coming))
+        parts["tools"] = min(limits.tools_room, parts["tools"] + coming)  # as `that_fit` will choose them
     total = sum(parts.values())
     return {
         "tokens": total,

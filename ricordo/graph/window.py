@@ -21,7 +21,8 @@ INTROS = {
     "Entity": "people, organisations, systems, places and papers spoken of before.",
     "Summary": "older turns of this thread, one line each; "
     "call expand_summary with the id for the original messages, word for word.",
-    "User": "what the user asked to remember: standing preferences and facts. Recall more by the recall tool.",
+    "User": "what the user asked to remember: standing preferences and facts, and what fits the question. "
+    "Recall more by the recall tool.",
 }
 """The segments, in their order in the window, with what each holds and how to use it."""
 

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.common.settings import Settings
+from ricordo.models.background import TEXTS, Background
 from ricordo.models.embedding_models import (
     LOCAL_MODELS,
     LocalModel,
@@ -45,6 +46,8 @@ def text_hash(text: str) -> bytes:
 
 class Embedder:
     """An embedding model. Make it with `open_embedder`."""
+
+    _background: Background | None = None
 
     def __init__(self, model: "_Local | RemoteModel", dims: int | None) -> None:
         self.model_id = model.model_id
@@ -139,6 +142,16 @@ class Embedder:
         vectors = np.empty((len(texts), self.dims), np.float32)
         vectors[order] = np.concatenate(parts)
         return vectors
+
+    async def background(self) -> Background:
+        """Return what closeness is measured against; made at its first use.
+
+        Raises:
+            EmbeddingError: The model cannot be loaded or reached.
+        """
+        if self._background is None:
+            self._background = Background.of(await self.passages(TEXTS))
+        return self._background
 
     async def _embed(self, texts: list[str], *, query: bool) -> Vectors:
         vectors = await self._model.embed(texts, query=query)

@@ -236,7 +236,7 @@ def passages(hits: Sequence[Hit], mentioned: Sequence[Row]) -> list[Passage]:
     for hit in hits:
         lines = dict.fromkeys([hit.row["description"], *reversed(said.get(hit.id, []))])
         text = "\n".join([_title(hit.row["name"], hit.row["type"], hit.row["aliases"]), *lines])
-        laid_out.append(Passage(str(hit.id), f"id={hit.id} score={hit.score:.2f}", text))
+        laid_out.append(Passage(str(hit.id), f"id={hit.id} score={hit.closeness:.2f}", text))
     return laid_out
 
 

@@ -19,6 +19,7 @@ from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, Chunk, split
 from ricordo.readers.pages import Document, Page
 from ricordo.stores.passages import Passage, stamp
 from ricordo.stores.postgres.database import EVERYONE, Database
+from ricordo.stores.search.units import related
 from ricordo.stores.search.vectors import Connection, Prepared, Query, Unit, VectorMemory
 
 Progress = Callable[[int, int], None]
@@ -133,7 +134,7 @@ class KnowledgeBase:
         return result.document_id
 
     async def search(self, user_id: str, query: Query, k: int, *, document_id: UUID | None = None) -> list[Passage]:
-        """Find the k chunks that fit best; of the same text in several documents, the best one.
+        """Find the k chunks that fit best, of those that fit; of the same text in several documents, the best one.
 
         Args:
             user_id: Who asks: own documents are searched, those for everyone, and those that others share.
@@ -147,8 +148,8 @@ class KnowledgeBase:
                 conn, query, 2 * k, where=where, params=[document_id] if document_id else []
             )
         unique = {hit.content: hit for hit in reversed(hits)}
-        best = [hit for hit in hits if unique[hit.content] is hit][:k]
-        return [Passage(str(hit.id), _head(hit.row, hit.score, user_id), hit.content) for hit in best]
+        best = [hit for hit in related(hits) if unique[hit.content] is hit][:k]
+        return [Passage(str(hit.id), _head(hit.row, hit.closeness, user_id), hit.content) for hit in best]
 
     async def documents(self, user_id: str) -> list[StoredDocument]:
         """List a user's documents, the latest first."""

@@ -15,6 +15,7 @@ from ricordo.stores.entity import Entity
 from ricordo.stores.knowledge_base import KnowledgeBase
 from ricordo.stores.passages import Passage
 from ricordo.stores.postgres.database import Database
+from ricordo.stores.search.units import related
 from ricordo.stores.search.vectors import Hit, Prepared, Query, Unit, VectorMemory, make_query
 from ricordo.stores.summary import NewSummary
 from ricordo.stores.tool_memory import PAGE, ToolMemory
@@ -22,6 +23,10 @@ from ricordo.stores.toolbox.box import toolbox
 from ricordo.stores.turn import Turn
 from ricordo.stores.user_memory import view as memory_view
 from ricordo.stores.user_memory.store import UserMemory
+from ricordo.stores.user_memory.truth import may_replace
+
+_CONSIDERED = 50
+"""Memories of the user that have to do with a question, of which the window shows the best."""
 
 
 class MemoryManager(ToolMemory):
@@ -53,9 +58,16 @@ class MemoryManager(ToolMemory):
         """What the user asked to be remembered."""
         return UserMemory(self.db, self._user_memory, self.user_id)
 
-    async def read_user_memory(self) -> list[Passage]:
-        """Read what the user asked to be remembered and always stands in the window, the newest first."""
-        return [memory_view.passage(row) for row in await self.user_memory.critical()]
+    async def read_user_memory(self, query: Query | None = None, k: int = 5) -> list[Passage]:
+        """Read what always stands in the window, the newest first, and what has to do with a question.
+
+        It is by the user's own word, all of it: what a model concluded or a tool gave is found by recall, and says so.
+        """
+        standing = await self.user_memory.critical()
+        known = {row["id"] for row in standing}
+        hits = await self.user_memory.recall(query, _CONSIDERED) if query and query.topic else []
+        fit = [hit for hit in hits if hit.id not in known and may_replace(hit.row["origin"], "user")][:k]
+        return [*map(memory_view.passage, standing), *(memory_view.passage(hit.row, hit.closeness) for hit in fit)]
 
     async def query(self, text: str) -> Query:
         """Prepare a text for searching: embedded once, used for every memory."""
@@ -145,7 +157,7 @@ class MemoryManager(ToolMemory):
         """Find entities, each with its latest mentions."""
         ready = await self._as_query(query)
         async with self.db.transaction(self.user_id) as conn:
-            hits = await self.entity.search(conn, ready, k)
+            hits = related(await self.entity.search(conn, ready, k))
             rows = await entity.mentions(conn, [hit.id for hit in hits])
         return entity.passages(hits, rows)
 
@@ -246,4 +258,4 @@ class MemoryManager(ToolMemory):
     async def _search(self, memory: VectorMemory, query: Query | str, k: int) -> list[Hit]:
         ready = await self._as_query(query)
         async with self.db.transaction(self.user_id) as conn:
-            return await memory.search(conn, ready, k)
+            return related(await memory.search(conn, ready, k))

@@ -34,4 +34,6 @@ def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str
 
 def passage(hit: Hit) -> Passage:
     """Lay out a found workflow."""
-    return Passage(str(hit.id), f"id={hit.id} date={stamp(hit.row['created_at'])} score={hit.score:.2f}", hit.content)
+    return Passage(
+        str(hit.id), f"id={hit.id} date={stamp(hit.row['created_at'])} score={hit.closeness:.2f}", hit.content
+    )

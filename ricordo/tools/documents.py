@@ -48,7 +48,7 @@ async def search_knowledge_base(query: str, k: int = 5, *, runtime: "ToolRuntime
     passages = await memory.read_knowledge_base(query, max(1, min(k, _MOST_PASSAGES)))
     if not passages:
         return (
-            "[nothing found: the knowledge base is empty. fetch_and_save_paper_to_kb_db saves a paper; "
-            "the user can add files by `ricordo ingest`]"
+            "[nothing found: nothing relevant to this is in the knowledge base. fetch_and_save_paper_to_kb_db saves a "
+            "paper; the user can add files by `ricordo ingest`]"
         )
     return render_all(passages)

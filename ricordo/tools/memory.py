@@ -52,6 +52,7 @@ _FIRST = 3
         "d'ora in poi rispondimi in breve",
         "non sopporto più il jazz",
     ],
+    pinned=True,
 )
 async def remember(
     content: str,
@@ -63,15 +64,15 @@ async def remember(
 ) -> str:
     """Remember one statement about the user or their affairs, in later conversations too.
 
-    What is known already is not stored twice, and what it contradicts holds no longer (it stays in history). Only what
-    the user said themselves counts as their wish. Tell the user what was stored.
+    What is known is not stored twice, and what it contradicts goes into history. Only what the user said themselves
+    counts as their wish. Tell the user what was stored.
 
     Args:
-        content: One statement, in the user's own words and language, with names, dates and numbers: "The user prefers
-            green tea." Put relative dates into absolute ones.
+        content: One statement, in the user's own words and language: "The user prefers green tea." Put relative dates
+            into absolute ones.
         type: What it is: a fact, a preference, an event (with its date in the content), or a task.
         importance: Preferences and facts of high importance stand in every window; all others are found by recall.
-        tags: A few words to find it by, such as ["food"].
+        tags: A few words to find it by: ["food"].
         runtime: Who asks, and on which thread.
 
     Returns:
@@ -119,6 +120,7 @@ async def remember(
         "ti ricordi dove abito",
     ],
     side_effect=False,
+    pinned=True,
 )
 async def recall(
     query: str,
@@ -134,22 +136,22 @@ async def recall(
 ) -> str:
     """Look up what the user told to be remembered, by meaning and by words.
 
-    Gives what holds now, or with as_of what held then. Dates are of the user's time zone: days (2026-11-30, the whole
-    day is meant), months (2026-11), or moments (2026-11-30T18:00).
+    Dates are of the user's time zone: a day (2026-11-30), a month (2026-11), or a moment (2026-11-30T18:00).
 
     Args:
         query: What the memories should be about.
-        type: Only facts, preferences, events or tasks.
-        tags: Only memories with one of these tags.
-        importance: Only those of this importance.
+        type: Only of this kind.
+        tags: Only with one of these tags.
+        importance: Only of this importance.
         since: Only what was said on this day or later.
         until: Only what was said on this day or earlier.
-        as_of: What held at the end of this day, in the place of what holds now.
-        limit: How many memories to return at most, from 1 to 50.
+        as_of: What held at the end of this day, not what holds now.
+        limit: How many at most, from 1 to 50.
         runtime: Who asks.
 
     Returns:
-        Numbered memories, best first, each with its id, date, type, importance, origin and score.
+        Numbered memories, best first, each with its id, date, type, importance, origin and score (0 to 1, the same
+        measure in every search); or that nothing relevant is remembered.
     """
     zone = _zone(runtime)
     moment = end_of(as_of, zone) if as_of else None
@@ -165,8 +167,8 @@ async def recall(
     hits = await memory.recall(query, max(1, min(limit, _MOST)), which, shared=True)
     if not hits:
         narrowed = " in these bounds" if which != Filter() else ""
-        return f"[nothing found: no memory of the user{narrowed}; remember stores what the user tells]"
-    return render_all(passage(hit.row, hit.score, as_of=moment, reader=memory.user_id) for hit in hits)
+        return f"[nothing found: nothing relevant to this is remembered{narrowed}; remember stores what the user tells]"
+    return render_all(passage(hit.row, hit.closeness, as_of=moment, reader=memory.user_id) for hit in hits)
 
 
 @toolbox.register_tool(

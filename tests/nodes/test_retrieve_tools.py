@@ -12,6 +12,7 @@ from ricordo.stores.postgres.database import Database
 from ricordo.stores.toolbox.box import toolbox
 from tests.support.harness import Harness, calls, open_harness, says
 
+ALWAYS = ["read_toolbox", "remember", "recall"]
 STEPS = {
     "find_users": "Find users of the shop by their name.",
     "send_mail": "Send an e-mail with a text to an address.",
@@ -56,8 +57,8 @@ async def test_the_tool_of_a_later_step_enters_after_the_first_observation(narro
         says("Sent."),
     )
     first, second, _ = narrow.model.offered
-    assert first == ["read_toolbox", "find_users"]
-    assert second == ["read_toolbox", "find_users", "send_mail"]
+    assert first == [*ALWAYS, "find_users"]
+    assert second == [*ALWAYS, "find_users", "send_mail"]
 
 
 async def test_what_the_model_says_of_its_next_step_brings_the_tool(narrow: Harness) -> None:
@@ -99,7 +100,7 @@ async def test_a_tool_once_offered_stays_in_its_place_for_the_turn(harness: Harn
 async def test_a_new_turn_begins_anew(narrow: Harness) -> None:
     await narrow.ask("Convert ten dollars.", says("Done."))
     await narrow.ask("What is the weather in town?", says("Fog."))
-    assert narrow.model.offered[-1] == ["read_toolbox", "tell_weather"]
+    assert narrow.model.offered[-1] == [*ALWAYS, "tell_weather"]
 
 
 async def test_the_number_of_tools_is_bounded_and_what_is_asked_for_has_its_place(

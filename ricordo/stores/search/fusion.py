@@ -26,6 +26,9 @@ _DENSE = 0.45
 _COVERED = 3.0
 """Words have their whole weight where the best unit covers a third of the query, in rarity."""
 
+_LIKE, _COVERS, _STRANGE = 2.1, 4.8, 3.5
+"""Of closeness, by logistic regression on related and unrelated pairs in six languages (`docs/retrieval.md`)."""
+
 
 @dataclass(frozen=True)
 class Posting:
@@ -122,6 +125,21 @@ def fuse(dense: Floats, lexical: Floats, possible: float) -> Floats:
         return np.nan_to_num(meaning)
     words = _to_best(lexical) * min(1.0, _COVERED * float(lexical.max()) / possible)
     return np.where(np.isnan(meaning), words, _DENSE * meaning + (1 - _DENSE) * words)
+
+
+def closeness(likeness: float | None, covered: float) -> float:
+    """Return how close a unit is to a question, the same measure in every list.
+
+    Args:
+        likeness: In spreads of strangers (see `Background`); None where there is no vector.
+        covered: Share of the question's words that the unit holds.
+
+    Returns:
+        0 to 1; 0.5 is where as many strangers are left out as `docs/retrieval.md` says.
+    """
+    if likeness is None:
+        return covered
+    return 1 / (1 + math.exp(-(_LIKE * likeness + _COVERS * covered - _STRANGE)))
 
 
 def _to_best(scores: Floats) -> Floats:

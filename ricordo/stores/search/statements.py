@@ -97,8 +97,12 @@ class Search:
         order = np.lexsort((at, -np.nan_to_num(dense), -fused))[:k]
         return {ids[i]: float(fused[i]) for i in order}
 
-    async def rows(self, conn: Connection, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-        """Read units whole, without the columns that only serve the search."""
+    async def rows(self, conn: Connection, ids: Sequence[UUID], query: Query) -> dict[UUID, dict[str, Any]]:
+        """Read units whole, without the columns that only serve the search.
+
+        Beside them `with_query` and `with_centre`: inner products with the question and with what closeness is measured
+        against, None where there is no vector.
+        """
         if self._columns is None:
             cursor = await conn.execute(
                 "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
@@ -106,8 +110,14 @@ class Search:
                 (self._table,),
             )
             self._columns = sql.SQL(", ").join([sql.Identifier(row["attname"]) for row in await cursor.fetchall()])
-        statement = sql.SQL("SELECT {columns} FROM {t} WHERE id = ANY(%s)").format(columns=self._columns, **self._names)
-        cursor = await conn.execute(statement, (list(ids),))
+        against: list[str | None] = [None, None]
+        if query.embedding is not None and query.background is not None:
+            against = [literal(query.embedding), literal(query.background.centre)]
+        statement = sql.SQL(
+            "SELECT {columns}, -(own <#> %s::halfvec) AS with_query, -(own <#> %s::halfvec) AS with_centre FROM {t}, "
+            "LATERAL (SELECT CASE WHEN embedding_model = {model} THEN embedding END AS own) v WHERE id = ANY(%s)"
+        ).format(columns=self._columns, **self._names)
+        cursor = await conn.execute(statement, (*against, list(ids)))
         return {row["id"]: row for row in await cursor.fetchall()}
 
     async def _postings(self, conn: Connection, terms: list[str], count: int) -> tuple[tuple[str, ...], list[Posting]]:

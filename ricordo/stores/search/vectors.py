@@ -13,8 +13,9 @@ from ricordo.models.embeddings import Embedder, text_hash
 from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.search import unit_writer
 from ricordo.stores.search.embedding_space import TABLES, ensure_space
+from ricordo.stores.search.fusion import closeness
 from ricordo.stores.search.statements import Search
-from ricordo.stores.search.units import Hit, Prepared, Query, Unit, literal, make_query
+from ricordo.stores.search.units import Hit, Prepared, Query, Unit, covered, likeness, literal, make_query
 
 __all__ = [
     "TABLES",
@@ -150,8 +151,13 @@ class VectorMemory:
             At most k hits, best first.
         """
         best = await self._search.run(conn, query, k, where=where, params=params)
-        rows = await self._search.rows(conn, list(best))
-        return [Hit(id_, rows[id_]["content"], score, rows[id_]) for id_, score in best.items()]
+        rows = await self._search.rows(conn, list(best), query)
+        hits = []
+        for id_, score in best.items():
+            row = rows[id_]
+            near = likeness(query, row.pop("with_query"), row.pop("with_centre"))
+            hits.append(Hit(id_, row["content"], score, closeness(near, covered(query, row["content"])), row))
+        return hits
 
     async def delete(self, conn: Connection, ids: Sequence[UUID]) -> int:
         """Delete units with their words; return how many there were."""

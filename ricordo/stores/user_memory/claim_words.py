@@ -24,17 +24,17 @@ def phrases(text: str) -> str:
 
 
 CONTRACTIONS = (
-    (re.compile(r"\b(?:ca|can)n't\b|\bcannot\b|\bcan't\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(r"\bi'm\b"), "i am"),
-    (re.compile(r"(?<=\w)'re\b"), " are"),
-    (re.compile(r"(?<=\w)'ve\b"), " have"),
-    (re.compile(r"(?<=\w)'s\b"), ""),
-    (re.compile(r"\bn'"), "ne "),
-    (re.compile(r"\bne\b(.{0,80}?)\bplus\b"), r"\1 jamais "),
-    (re.compile(r"\bnot (?:only|just|merely)\b"), ""),
-    (SPELLING := re.compile(r"\b(favo|colo|flavo|neighbo|behavio|humo|hono|labo)ur"), r"\1r"),
+    (re.compile(r"\b(?:ca|can)n't\b|\bcannot\b|\bcan't\b", re.IGNORECASE), "can not"),
+    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (re.compile(r"n't\b", re.IGNORECASE), " not"),
+    (re.compile(r"\bi'm\b", re.IGNORECASE), "i am"),
+    (re.compile(r"(?<=\w)'re\b", re.IGNORECASE), " are"),
+    (re.compile(r"(?<=\w)'ve\b", re.IGNORECASE), " have"),
+    (re.compile(r"(?<=\w)'s\b", re.IGNORECASE), ""),
+    (re.compile(r"\bn'", re.IGNORECASE), "ne "),
+    (re.compile(r"\bne\b(.{0,80}?)\bplus\b", re.IGNORECASE), r"\1 jamais "),
+    (re.compile(r"\bnot (?:only|just|merely)\b", re.IGNORECASE), ""),
+    (SPELLING := re.compile(r"\b(favo|colo|flavo|neighbo|behavio|humo|hono|labo)ur", re.IGNORECASE), r"\1r"),
 )
 """What is written out or evened out before anything is looked for."""
 
@@ -124,7 +124,7 @@ LEMMAS = {
 
 SPLIT = re.compile(
     r"(?P<end>[.;!?](?=\s|$)|[。；！？])|(?P<but>\b(?:but|while|whereas|ma|però|mentre|pero|mais|aber|sondern)\b|但是?)"
-    r"|(?P<and>,(?=\s|$)|[，、]|(?<![\w'@.-])(?:and|or|e|ed|o|y|et|ou|und|oder)(?![\w'@-]|\.\w))"
+    r"|(?P<and>,(?=\s|$)|[，、]|(?<![\w'@.-])(?:and|or|e|ed|o|y|et|ou|und|oder)(?![\w'@+#-]|\.\w))"
 )
 """Where one part of a statement ends: for good, by contrast, or by going on."""
 

@@ -3,21 +3,17 @@
 import re
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import Stemmer
 
-from ricordo.common.text import EMAIL
 from ricordo.common.words import terms
 from ricordo.stores.user_memory import claim_words as words
-from ricordo.stores.user_memory.slots import slot_of
+from ricordo.stores.user_memory.signs import even, fold, small, written
+from ricordo.stores.user_memory.slots import Slot, secret_of, slot_of
 
-_TOKEN = re.compile(
-    EMAIL + r"|https?://\S+|\d+(?:[.,:/-]\d+)*\w*|[\u3040-\u30ff\u3400-\u9fff]|"
-    r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+"
-)
 _GENERIC = frozenset({"music", "musica", "musik", "musique", "música"})
 """Beside another word it adds nothing: jazz is music."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -26,14 +22,19 @@ _stemmers = threading.local()
 
 @dataclass(frozen=True)
 class Token:
-    """A word as it is written, folded, and its stem in the statement's language."""
+    """A word or a sign as it is written, and its stem in the statement's language."""
 
     raw: str
+    """In small letters, except where case tells it from others."""
     stem: str
 
     def like(self, other: "Token") -> bool:
-        """Tell whether it is the same word, maybe in another form."""
-        return self.raw == other.raw or self.stem == other.stem
+        """Tell whether it is the same word, maybe in another form; one of another case or accent is not."""
+        return self.raw == other.raw or (self.stem == other.stem and fold(self.raw) != fold(other.raw))
+
+    def near(self, other: "Token") -> bool:
+        """Tell whether it is the same word, whatever its form, case and accents."""
+        return self.stem == other.stem or fold(self.raw) == fold(other.raw)
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class Claim:
         return self.clauses[0].slot if len(self.clauses) == 1 and self.clauses[0].whole else None
 
 
-def alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Tell whether two sequences have the same words in the same order."""
-    return len(one) == len(other) and all(a.like(b) for a, b in zip(one, other, strict=True))
+def alike(one: Sequence[Token], other: Sequence[Token], how: Callable[[Token, Token], bool] = Token.like) -> bool:
+    """Tell whether two sequences have the same words and signs in the same order."""
+    return len(one) == len(other) and all(how(a, b) for a, b in zip(one, other, strict=True))
 
 
 def normal(text: str) -> str:
@@ -80,15 +81,19 @@ def normal(text: str) -> str:
 
     >>> normal("  The User loves  JAZZ. ")
     'the user loves jazz'
+    >>> normal("The licence key is AB-12-cd.")
+    'the licence key is AB-12-cd'
     """
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .!。！")
+    plain = even(text)
+    return plain if secret_of(plain) else small(plain).rstrip(" .!。！")
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Claim:
     """Take a statement apart."""
-    text = " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").split())
-    text = re.sub(words.PREAMBLE, "", text, count=1) if words.PREAMBLE.match(text) else text
+    text = words.PREAMBLE.sub("", even(text), count=1)
+    if secret := secret_of(text):
+        return Claim((_literal(secret),))
     language = _language(text)
     clauses: list[Clause] = []
     for joint, part in _parts(text):
@@ -129,39 +134,48 @@ def _clause(part: str, language: str, *, first: bool) -> Clause:
     text, negations = words.NEGATIONS.subn(" ", text)
     liking = -1 if dislikes else 1 if likes else None
     tokens = _tokens(text, language, first=first, liking=liking is not None)
+    if secret := secret_of(part):
+        return _literal(secret)
     slot = None if negations or liking is not None else slot_of(part)
     return Clause(
         tokens,
         liking,
         bool(negations),
         slot.key if slot else None,
-        _tokens(slot.value.lower(), language, first=False, liking=False) if slot else (),
+        _value(slot.value, language) if slot else (),
         torn=bool(dislikes and likes),
     )
 
 
+def _value(text: str, language: str) -> tuple[Token, ...]:
+    # What is nothing but an article is none: `My blood type is A.`
+    return _tokens(text, language, first=False, liking=False) or (Token(text, text),)
+
+
+def _literal(secret: Slot) -> Clause:
+    """Return what a key or a handle states, letter for letter."""
+    value = (Token(secret.value, secret.value),)
+    return Clause((Token(secret.key, secret.key), *value), slot=secret.key, value=value)
+
+
 def _plain(text: str) -> str:
     """Write out contractions and leave out phrases that add nothing."""
-    text = text.lower()
     for pattern, plain in words.CONTRACTIONS:
         text = pattern.sub(plain, text)
     return words.FLUFF.sub(" ", text)
 
 
 def _tokens(text: str, language: str, *, first: bool, liking: bool) -> tuple[Token, ...]:
-    found = [words.LEMMAS.get(word, word) for word in _TOKEN.findall(text)]
-    somebody = first and bool(found) and found[0] in words.OTHERS
+    found = [replace(one, text=words.LEMMAS.get(one.text.lower(), one.text)) for one in written(text)]
+    somebody = first and bool(found) and found[0].text.lower() in words.OTHERS
     head, rest = (found[:1], found[1:]) if somebody else ([], found)
     dropped = words.NOTHING | words.HELPERS if liking else words.NOTHING
-    kept = [*head, *(word for word in rest if word not in dropped)]
-    plain = [word for word in kept if word not in _GENERIC] or kept
-    return tuple(Token(fold(word), _stem(fold(word), language)) for word in plain)
-
-
-def fold(word: str) -> str:
-    """Return a word without case and accents."""
-    decomposed = unicodedata.normalize("NFD", word.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    kept = [*head, *(one for one in rest if one.signed or one.text.lower() not in dropped)]
+    plain = [one for one in kept if one.text.lower() not in _GENERIC] or kept
+    return tuple(
+        Token(one.text, one.text) if one.exact else Token(one.text.casefold(), _stem(fold(one.text), language))
+        for one in plain
+    )
 
 
 @lru_cache(maxsize=2**14)
@@ -193,7 +207,7 @@ def about(text: str) -> frozenset[str]:
     >>> sorted(about("The user can't stand loud jazz any more."))
     ['jazz', 'loud']
     """
-    plain = _plain(unicodedata.normalize("NFKC", text).replace("\u2019", "'"))
+    plain = _plain(unicodedata.normalize("NFKC", text).replace("\u2019", "'").lower())
     for pattern in (words.DISLIKES, words.LIKES, words.NEGATIONS):
         plain = pattern.sub(" ", plain)
     kept = (word for word in re.findall(r"\S+", plain) if word.strip(".,;:!?") not in words.NOTHING)

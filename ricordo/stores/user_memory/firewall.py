@@ -11,7 +11,7 @@ from uuid import UUID
 
 from ricordo.common.sentences import sentences
 from ricordo.common.text import EMAIL
-from ricordo.stores.user_memory.claims import about, fold, parse, said_in
+from ricordo.stores.user_memory.claims import about, parse, said_in
 from ricordo.stores.user_memory.firewall_words import (
     ALL_OF_IT,
     ASSENTS,
@@ -27,6 +27,7 @@ from ricordo.stores.user_memory.firewall_words import (
     REQUESTS,
     THIS_ONE,
 )
+from ricordo.stores.user_memory.signs import fold
 from ricordo.stores.user_memory.truth import Origin
 
 _GROUNDED = 0.6
@@ -231,7 +232,7 @@ class _Words:
             for part in sentences(line)
             if self.share_of(part)
             for clause in parse(part).clauses
-            if any(self._touches(token.stem) for token in clause.tokens)
+            if any(self._touches(fold(token.stem)) for token in clause.tokens)
         }
         return {clause.sign for clause in self._claim.clauses} <= sides
 

@@ -42,6 +42,11 @@ class Filter:
     state: State = "live"
     """Ignored beside `as_of`."""
 
+    @property
+    def bounds(self) -> bool:
+        """Whether it is about a time or a tag: all within these bounds is asked for then, the best first."""
+        return bool(self.tags or self.since or self.until or self.as_of)
+
     def condition(self) -> tuple[sql.Composed, list[Any]]:
         """Return the condition with its parameters.
 

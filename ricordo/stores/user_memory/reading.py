@@ -1,6 +1,7 @@
 """User memory as it is read: by what fits a question, by what became of it, by what was done."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -10,13 +11,16 @@ from ricordo.common.errors import InputError, NotFoundError
 from ricordo.common.text import parse_id
 from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.postgres.database import Database
-from ricordo.stores.search.units import Hit, Query, make_query
+from ricordo.stores.search.units import Hit, Query, make_query, related
 from ricordo.stores.search.vectors import VectorMemory
 from ricordo.stores.user_memory import history, rows
+from ricordo.stores.user_memory.fields import in_its_field
 from ricordo.stores.user_memory.query import Filter
 from ricordo.stores.user_memory.rows import LIVE, Row
 
 _CRITICAL = 50
+_LOOKED_AT = 50
+"""Memories, the best, of which those that have to do with a question are taken."""
 _STATS = sql.SQL(
     "SELECT count(*) FILTER (WHERE {live}) AS live, "
     "count(*) FILTER (WHERE valid_to IS NOT NULL AND deleted_at IS NULL) AS superseded, "
@@ -68,15 +72,23 @@ class MemoryReader:
         """
         if not (query if isinstance(query, str) else query.text).strip():
             raise InputError("The query is empty: say what the memories should be about.")
-        where, params = (which or Filter()).condition()
         ready = await make_query(self.memory.embedder, query) if isinstance(query, str) else query
+        which = which or Filter()
+        found = await self._search(ready, max(limit, _LOOKED_AT), which, shared=shared)
+        # "What do you know about me?" and "what did I say in May?" ask for all there is.
+        return (related(found) if ready.topic and not which.bounds else found)[:limit]
+
+    async def _search(self, query: Query, k: int, which: Filter, *, shared: bool = False) -> list[Hit]:
+        """Find what fits a question best, whether it has to do with it or not."""
+        where, params = which.condition()
         async with self.db.transaction(self.user_id, shared=shared) as conn:
-            return await self.memory.search(conn, ready, limit, where=where, params=params)
+            hits = await self.memory.search(conn, query, k, where=where, params=params)
+        return [replace(hit, closeness=in_its_field(hit.closeness, query.text, hit.content)) for hit in hits]
 
     async def nearest(self, query: Query | str, k: int = 5) -> Sequence[Row]:
         """Read what holds and is nearest to some words; nothing to no words."""
-        said = query if isinstance(query, str) else query.text
-        return [hit.row for hit in await self.recall(query, k)] if said.strip() else []
+        ready = await make_query(self.memory.embedder, query) if isinstance(query, str) else query
+        return [hit.row for hit in await self._search(ready, k, Filter())] if ready.text.strip() else []
 
     async def find(self, memory_id: str) -> Row:
         """Read a memory, whether it holds or not.

@@ -1,5 +1,6 @@
 """The statements over user memory, one function each; all run in a transaction of the user whose memory it is."""
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from psycopg import sql
 
 from ricordo.common.text import make_id
 from ricordo.stores.postgres.connection import Connection
+from ricordo.stores.user_memory.claims import normal
 
 Row = dict[str, Any]
 
@@ -55,10 +57,20 @@ async def get(conn: Connection, ids: Collection[UUID]) -> dict[UUID, Row]:
     return {row["id"]: row for row in await select(conn, sql.SQL("id = ANY(%s)"), [list(ids)])}
 
 
-async def live_same(conn: Connection, same: bytes) -> Row | None:
+def same_key(content: str) -> bytes:
+    """Return what a statement has in common with those that state the same: a SHA-256."""
+    return hashlib.sha256(normal(content).encode()).digest()
+
+
+async def live_same(conn: Connection, content: str) -> Row | None:
     """Read the memory that states the same and holds."""
-    rows = await select(conn, sql.SQL("{} AND same = %s").format(LIVE), [same])
-    return rows[0] if rows else None
+    same = same_key(content)
+    for row in await select(conn, sql.SQL("{} AND same = %s").format(LIVE), [same]):
+        if (own := same_key(row["content"])) == same:
+            return row
+        # Stored when case and signs made no difference: it must not stand in the way of what differs by them.
+        await conn.execute("UPDATE user_memory SET same = %s WHERE id = %s", (own, row["id"]))
+    return None
 
 
 async def live_in_slots(conn: Connection, slots: Collection[str]) -> list[Row]:

@@ -7,6 +7,8 @@ only where it is clear who is meant: a name, or somebody of whom one has but one
 import re
 from dataclasses import dataclass
 
+from ricordo.stores.user_memory.singles import SECRETS, SINGLES
+
 _RELATION = (
     r"wife|husband|partner|mother|father|mum|mom|dad|boss|manager|girlfriend|boyfriend|"
     r"moglie|marito|compagn[oa]|madre|padre|mamma|papà|capo|fidanzat[oa]"
@@ -126,6 +128,9 @@ def slot_of(statement: str) -> Slot | None:
     >>> slot_of("The user now lives in Milan.")
     Slot(key='user home', value='Milan')
     """
+    for form in SINGLES:
+        if (found := form.match(statement)) and not _NOT_FOR_GOOD.search(found["value"]):
+            return Slot(f"user {found['what'].lower()}", _TAIL.sub("", found["value"]))
     statement = _MOVED.sub(r"\g<move>\g<where>", statement)
     if _NOT_FOR_GOOD.search(statement):
         return None
@@ -137,6 +142,18 @@ def slot_of(statement: str) -> Slot | None:
         if (found := form.match(statement)) and (value := _TAIL.sub("", found["value"])):
             what = " ".join(found["what"].lower().replace("colour", "color").split())
             return Slot(f"{_owner(found)} favourite {what}", value)
+    return None
+
+
+def secret_of(statement: str) -> Slot | None:
+    """Return the key, password or handle that a statement gives, letter for letter.
+
+    >>> secret_of("My licence key is AB-12-cd.")
+    Slot(key='user licence key', value='AB-12-cd')
+    """
+    for form in SECRETS:
+        if found := form.match(statement):
+            return Slot(f"user {found['what'].lower()}", found["value"].removesuffix(".").strip("\"'"))
     return None
 
 

@@ -1,6 +1,5 @@
 """User memory out of the database and back in: as lines of JSON, with validity, history and sources."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -137,7 +136,7 @@ class _Told:
     def of(cls, number: int, line: MemoryLine, user_id: str) -> "_Told":
         now = datetime.now(UTC)
         begin = line.valid_from or line.created_at or now
-        content, same = line.content.strip(), hashlib.sha256(normal(line.content).encode()).digest()
+        content, same = line.content.strip(), rows.same_key(line.content)
         key = line.id or make_id("imported", user_id, normal(content), line.valid_from, line.valid_to)
         day = line.said_on or begin.date()
         columns = {
@@ -217,7 +216,7 @@ class _Import:
             place = one.unit.id
             if one.is_live and place not in stored:
                 if one.same not in live:
-                    there = await rows.live_same(self._conn, one.same)
+                    there = await rows.live_same(self._conn, one.unit.content)
                     live[one.same] = there["id"] if there else place
                 place = live[one.same]
             places[one.unit.id] = place

@@ -56,7 +56,7 @@ def _contradicts(new: Clause, old: Clause) -> bool:
     if new.slot and new.slot == old.slot and old.whole:
         return not _same_value(new, old)
     kinds_agree = (new.liking is None) == (old.liking is None)
-    return kinds_agree and new.sign != old.sign and alike(new.tokens, old.tokens)
+    return kinds_agree and new.sign != old.sign and alike(new.tokens, old.tokens, Token.near)
 
 
 def near(new: Claim, old: Claim) -> bool:
@@ -64,7 +64,7 @@ def near(new: Claim, old: Claim) -> bool:
     if new.slot and new.slot == old.slot:
         return True
     a, b = _all_tokens(new), _all_tokens(old)
-    shared = sum(any(token.like(other) for other in b) for token in a)
+    shared = sum(any(token.near(other) for other in b) for token in a)
     return shared > 0 and shared >= _MOST_ALIKE * (len(a) + len(b) - shared)
 
 

@@ -1,6 +1,5 @@
 """How a statement finds its place in user memory: known, in the place of what it contradicts, new, or refused."""
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
@@ -14,7 +13,7 @@ from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.search.units import Prepared, Query, Unit
 from ricordo.stores.search.vectors import VectorMemory
 from ricordo.stores.user_memory import history, rows
-from ricordo.stores.user_memory.claims import normal, parse
+from ricordo.stores.user_memory.claims import parse
 from ricordo.stores.user_memory.history import Actor, Event
 from ricordo.stores.user_memory.rows import Row, Source
 from ricordo.stores.user_memory.truth import Origin, Relation, may_replace, relation
@@ -111,8 +110,8 @@ class Work:
         old = [instead_of] if instead_of else []
         if instead_of and not may_replace(self.said.origin, instead_of["origin"]):
             return await self._refuse(instead_of)
-        claim, same = parse(self.said.content), hashlib.sha256(normal(self.said.content).encode()).digest()
-        known = await rows.live_same(self.conn, same)
+        claim = parse(self.said.content)
+        known = await rows.live_same(self.conn, self.said.content)
         if known and (instead_of is None or known["id"] != instead_of["id"]):
             return await self._join(known, "known", old)
         others = [row for row in await self._candidates(chosen) if instead_of is None or row["id"] != instead_of["id"]]
@@ -122,7 +121,7 @@ class Work:
         against = [*old, *(row for row, how in standing if how is Relation.CONTRADICTS or row["id"] in chosen)]
         if firm := next((row for row in against if not may_replace(self.said.origin, row["origin"])), None):
             return await self._refuse(firm)
-        return await self._insert(same, claim.slot, against, "updated" if old else "replaced" if against else "stored")
+        return await self._insert(claim.slot, against, "updated" if old else "replaced" if against else "stored")
 
     async def _candidates(self, chosen: Collection[UUID]) -> list[Row]:
         """Read what holds and may be the same or the opposite."""
@@ -145,14 +144,14 @@ class Work:
         await self._note("repeat" if what == "known" else "merge", known["id"], old)
         return Outcome(what, changed, old)
 
-    async def _insert(self, same: bytes, slot: str | None, against: Sequence[Row], what: What) -> Outcome:
+    async def _insert(self, slot: str | None, against: Sequence[Row], what: What) -> Outcome:
         said, day = self.said, self.moment.astimezone(self.said.zone).date()
         key = make_id("user memory", self.user_id, said.content, self.moment.isoformat())
         columns = {
             **{name: getattr(said, name) for name in ("type", "importance", "origin", "thread_id", "message_id")},
             **dict.fromkeys(("created_at", "updated_at", "valid_from"), self.moment),
             "tags": list(said.tags),
-            "same": f"\\x{same.hex()}",
+            "same": f"\\x{rows.same_key(said.content).hex()}",
             "slot": slot,
             "said_on": day,
         }

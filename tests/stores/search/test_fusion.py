@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.stores.search.fusion import Floats, Posting, bm25, fuse
+from ricordo.stores.search.fusion import Floats, Posting, bm25, closeness, fuse
 
 DOCUMENTS = [
     "red fox red barn",
@@ -131,3 +131,16 @@ def test_among_units_below_the_average_the_order_is_kept() -> None:
     fused = fuse(np.array([-0.3, -0.1, -0.2]), np.zeros(3), 5)
     assert np.argsort(-fused).tolist() == [1, 2, 0]
     assert fuse(np.array([0.0]), np.zeros(1), 5).tolist() == [1]
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 1), st.floats(0, 1))
+def test_closeness_grows_with_meaning_and_with_words(one: float, other: float, some: float, more: float) -> None:
+    low, high = sorted((one, other))
+    few, many = sorted((some, more))
+    assert 0 <= closeness(low, few) <= closeness(high, many) <= 1
+    assert closeness(None, few) == few
+
+
+def test_strangers_are_on_one_side_and_kin_on_the_other() -> None:
+    assert closeness(0, 0) < 0.1
+    assert min(closeness(2, 0), closeness(0, 1)) > 0.5
