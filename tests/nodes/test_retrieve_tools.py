@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.common.errors import ContextOverflowError
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.toolbox.box import toolbox
@@ -159,3 +160,10 @@ async def test_a_pointer_brings_the_tool_that_follows_it(db: Database, embedder:
             assert "read_tool_log" in second
     finally:
         toolbox.remove("flood")
+
+
+async def test_a_step_that_was_too_long_for_the_provider_is_not_searched_for_again(narrow: Harness) -> None:
+    too_long = ContextOverflowError("too long")
+    await narrow.ask("Find the users named Alice and mail the result.", too_long, says("Here they are."))
+    first, again = narrow.model.offered
+    assert again == first
