@@ -82,12 +82,19 @@ class Steps:
         for row in rows:
             if str(row["id"]) in new and not (is_page(row["tool"]) and row["args"].get(_LOGGED) in self._ids):
                 source += [("assistant", row["said"])] if row["said"] else []
-                source.append((row["tool"], row["output"]))
+                source.append((row["tool"], _told(row)))
         if not source:
             return self._found
         made = await summarise(source, limits, most=most, seconds=seconds)
         fenced = "\n".join(f"> {line}" for line in made.render().splitlines())  # it tells what outsiders said
         return fenced[: fit(fenced, most, limits.count)].rstrip()
+
+
+def _told(row: Row) -> str:
+    """Return what a call brought; of a page what was fenced in it, without its head."""
+    if not is_page(row["tool"]) or row["status"] != "success":
+        return str(row["output"])
+    return "\n".join(line[2:] for line in row["output"].splitlines() if line.startswith("> "))
 
 
 def _line(row: Row) -> str:
