@@ -2,7 +2,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 import pytest
@@ -14,52 +13,11 @@ from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.models import embeddings
 from ricordo.models.embeddings import Embedder, light_embedder, open_embedder
 from ricordo.models.remote_embeddings import windows
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.embedding_server import EmbeddingServer
 from tests.support.servers import ROOT
 
 NOTES = ["The bakery opens at seven.", "Rex is the name of my dog.", "Il treno per Roma parte alle nove."]
 FILLER = "The committee discussed the budget of the harbour at great length. " * 36
-
-
-class EmbeddingServer(LocalServer):
-    """Speaks OpenAI's protocol; a text's vector counts its letters a, b and c, and a constant."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.width = 4
-
-    def answer(self, request: Request) -> Reply:
-        if request.headers["authorization"] != "Bearer right":
-            return Reply(b'{"error": {"message": "Incorrect API key provided"}}', "application/json", 401)
-        data = [
-            {"object": "embedding", "index": i, "embedding": self.vector(text)}
-            for i, text in enumerate(self.inputs(request))
-        ]
-        body = {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-        return Reply(json.dumps(body).encode(), "application/json")
-
-    def vector(self, text: str) -> list[float]:
-        return [*(float(text.count(letter)) for letter in "abcdefg"[: self.width - 1]), 1.0]
-
-    @staticmethod
-    def inputs(request: Request) -> list[str]:
-        asked = json.loads(request.body)["input"]
-        return asked if isinstance(asked, list) else [asked]
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def remote(server: EmbeddingServer) -> AsyncIterator[Embedder]:
-    model = open_embedder(
-        "openai:m", api_key=SecretStr("right"), base_url=f"{server.url}/v1", max_retries=2, timeout=60
-    )
-    yield model
-    await model.aclose()
 
 
 async def test_a_question_finds_its_passage_across_languages(embedder: Embedder) -> None:
@@ -180,61 +138,6 @@ async def test_a_server_that_changes_its_model_is_noticed(server: EmbeddingServe
     server.width = 3
     with pytest.raises(EmbeddingError, match=r"3 dimensions after 4.*ricordo reembed"):
         await remote.query("ba")
-
-
-@pytest.mark.parametrize(
-    ("most", "said"), [(10, "no batch size larger than 10"), (10, "invalid input"), (3, "at most 3")]
-)
-async def test_a_provider_that_takes_few_texts_at_once_gets_few(
-    server: EmbeddingServer, remote: Embedder, monkeypatch: pytest.MonkeyPatch, most: int, said: str
-) -> None:
-    answer, refused = server.answer, [0]
-
-    def picky(request: Request) -> Reply:
-        if len(server.inputs(request)) <= most:
-            return answer(request)
-        refused[0] += 1
-        return Reply(json.dumps({"error": {"message": said}}).encode(), "application/json", 400)
-
-    await remote.measure()
-    monkeypatch.setattr(server, "answer", picky)
-    texts = ["a" * n for n in range(1, 33)]
-    vectors = await remote.passages(texts)
-    assert [float(vector[0] / vector[3]) for vector in vectors] == pytest.approx(list(range(1, 33)), rel=1e-3)
-    before = refused[0]
-    await remote.passages(texts)
-    assert refused[0] == before, "how many it takes is kept"
-    assert before <= (2 if str(most) in said else 8)
-
-
-@pytest.mark.parametrize("vector", [[float("nan")] * 4, [], [0.0] * 4])
-async def test_a_text_without_a_vector_is_told_and_the_others_have_theirs(
-    server: EmbeddingServer, remote: Embedder, monkeypatch: pytest.MonkeyPatch, vector: list[float]
-) -> None:
-    usual = server.vector
-    await remote.measure()
-    monkeypatch.setattr(server, "vector", lambda text: vector if "cursed" in text else usual(text))
-    texts = ["ab", "the cursed text", "c"]
-    found = await remote.passages(texts, holes=True)
-    assert np.isfinite(found).all(axis=1).tolist() == [True, False, True]
-    with pytest.raises(EmbeddingError, match="without a direction for 'the cursed text'"):
-        await remote.passages(texts)
-
-
-async def test_a_text_that_is_refused_alone_keeps_no_other_from_its_vector(
-    server: EmbeddingServer, remote: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = server.answer
-
-    def picky(request: Request) -> Reply:
-        if "cursed" in "".join(server.inputs(request)):
-            return Reply(b'{"error": {"message": "content not allowed"}}', "application/json", 400)
-        return answer(request)
-
-    await remote.measure()
-    monkeypatch.setattr(server, "answer", picky)
-    found = await remote.passages([*"abcdef", "cursed", *"abc"], holes=True)
-    assert np.flatnonzero(~np.isfinite(found).all(axis=1)).tolist() == [6]
 
 
 async def test_a_vector_without_a_direction_is_refused(
