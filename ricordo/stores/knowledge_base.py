@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from psycopg import sql
 
-from ricordo.common.errors import DocumentError, EmbeddingError, NotFoundError
+from ricordo.common.errors import DocumentError, NotFoundError
 from ricordo.common.text import clean, clean_json, make_id
 from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, split
 from ricordo.readers.pages import Document, Page
@@ -95,7 +95,7 @@ class KnowledgeBase:
             progress: Told how far the embedding is.
 
         Raises:
-            DocumentError: There is no text in it.
+            DocumentError: There is no text in it, or none that the embedding model has a vector for.
             InputError: The chunk size or the overlap is out of bounds.
             EmbeddingError: The embedding model cannot be loaded or reached.
         """
@@ -209,9 +209,9 @@ class KnowledgeBase:
                 progress(min(start + _EMBED_AT_ONCE, len(units)), len(units))
         vectors = np.concatenate([part.vectors for part in parts])
         if not any(map(is_whole, vectors)):
-            raise EmbeddingError(
-                f"{self.vectors.embedder.model_id} gave no vector that can be used; nothing was stored. Try again, or "
-                "choose another model by RICORDO_EMBEDDINGS."
+            raise DocumentError(
+                f"{self.vectors.embedder.model_id} gave no vector that can be used for any of it; nothing was stored. "
+                "Try again, or choose another model by RICORDO_EMBEDDINGS."
             )
         return Prepared(units, vectors)
 

@@ -129,7 +129,7 @@ async def test_a_chunk_that_has_no_vector_is_told_and_found_by_its_words(
     assert (await counts(db))[:2] == (1, 3)
     assert "cursed" in (await search(knowledge_base, "cursed"))[0].text
     assert "burns oil" in (await search(knowledge_base, "what does the lamp burn"))[0].text
-    with pytest.raises(EmbeddingError, match="nothing was stored"):
+    with pytest.raises(DocumentError, match="nothing was stored"):
         await knowledge_base.add_document("ada", "b.pdf", Document("Cursed", "pdf", (Page("A cursed page.", 1),)))
     assert [document.source for document in await knowledge_base.documents("ada")] == ["a.pdf"]
 
