@@ -21,9 +21,25 @@ RicordoError
 Every message says what happened, why, and what to do next; the command line prints it as it is, without a traceback.
 """
 
+import re
+
+_STOPS = re.compile(r"(?:(?<=[^\s./\\])\.(?=\.(?:\s|$))|(?<=[?!…。！？])\.(?=\s|$))")
+
+
+def one_stop(message: str) -> str:
+    """Return a message whose sentences end once, where one was put together of others that end by themselves.
+
+    >>> one_stop("It failed: no such model.. Try another..")
+    'It failed: no such model. Try another.'
+    """
+    return _STOPS.sub("", message)
+
 
 class RicordoError(Exception):
     """The root of all errors that Ricordo raises on purpose."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_stop(message))
 
     def _asdict(self) -> dict[str, str]:
         """Return what a client of the LangGraph server is shown; of an error without this it learns the type alone."""

@@ -52,10 +52,10 @@ class _Clocked(Embedder):
         finally:
             self.seconds += time.perf_counter() - began
 
-    async def passages(self, texts: Sequence[str]) -> Vectors:
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:
         began = time.perf_counter()
         try:
-            return await super().passages(texts)
+            return await super().passages(texts, holes=holes)
         finally:
             self.seconds += time.perf_counter() - began
 

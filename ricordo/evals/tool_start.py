@@ -34,7 +34,7 @@ class _Random(Embedder):
         super().__init__(real._model, dims)  # noqa: SLF001 - nothing is asked of it
         self.noise = np.random.default_rng(1)
 
-    async def passages(self, texts: Sequence[str]) -> Vectors:
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:  # noqa: ARG002 - there are none
         return directions(self.noise, len(texts), self.dims)
 
 

@@ -5,14 +5,19 @@ by a word such as `aka` or `detto`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ricordo.common.prose import prose
 from ricordo.stores.entity import Entity, name_key
+from ricordo.stores.user_memory.firewall import assertions, share_of
 
 MOST = 12
 """Entities of one turn."""
 _LONGEST_MENTION = 300  # characters
+_REPEATED = 0.6
+"""Share of a sentence's words that stand in what was shown: it says that again."""
+_PART = re.compile(r"\w+")
 _FEWEST_CAPITALS = 2  # of a word that stands for several
 _SENTENCE = re.compile(r"(?<=[.!?。！？])(?<!\ba\.k\.a\.)\s+|\n+")
 _CAPITAL = "[A-ZÀ-ÖØ-Þ]"
@@ -60,13 +65,38 @@ def entities_in(*texts: str) -> list[Entity]:
     """
     found: dict[str, Entity] = {}
     for number, text in enumerate(texts):
-        for entity in _scan(text):
+        for entity in _scan(prose(text)):
             key = name_key(entity.name)
             if known := found.get(key):
                 found[key] = replace(known, aliases=tuple(dict.fromkeys([*known.aliases, *entity.aliases])))
             else:
                 found[key] = replace(entity, answered=number > 0)
     return list(found.values())[:MOST]
+
+
+def told_anew(entities: Iterable[Entity], shown: Iterable[str]) -> list[Entity]:
+    """Leave out what says nothing new of a name that memory has put before the model.
+
+    That is a question about it, and what repeats in the main what was shown.
+
+    Args:
+        entities: What a turn speaks of.
+        shown: The passages of its window, and what its tools brought out of memory.
+    """
+    keys = [(text, f" {_spaced(text)} ") for text in shown]
+
+    def is_known(entity: Entity) -> bool:
+        texts = [text for text, words in keys if f" {_spaced(entity.name)} " in words]
+        if not texts:
+            return False
+        asks = not entity.answered and not any(assertions(entity.mention))
+        return asks or any(share_of(entity.mention, text, beside=entity.name) >= _REPEATED for text in texts)
+
+    return [entity for entity in entities if not is_known(entity)]
+
+
+def _spaced(text: str) -> str:
+    return " ".join(_PART.findall(name_key(text)))
 
 
 def mention_of(name: str, text: str) -> str | None:

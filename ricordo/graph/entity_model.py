@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
+from ricordo.common.prose import prose
 from ricordo.graph import prompts
 from ricordo.graph.entities import MOST, entities_in, mention_of
 from ricordo.graph.limits import Limits
@@ -46,6 +47,7 @@ async def find_entities(question: str, answer: str, limits: Limits) -> list[Enti
     """
     resources = get_resources()
     settings = resources.settings
+    question, answer = prose(question), prose(answer)
     name = settings.summary_model or limits.model
     if settings.entity_extraction == "model" and name != OFFLINE:
         try:

@@ -6,7 +6,7 @@ The user message is a partitioned window: first the question, then what memory h
 - `# Question`: what the user asks now.
 - `## Conversation Memory`: the latest turns of this thread.
 - `## Knowledge Base Memory`: passages of stored documents and web pages; cite them as [source, page].
-- `## Workflow Memory`: how earlier requests were solved.
+- `## Workflow Memory`: how earlier requests were solved; adapt it to this one, never copy it.
 - `## Entity Memory`: people, organisations, systems, places and papers spoken of before.
 - `## Summary Memory`: one line for each summary of older turns.
 - `## User Memory`: the user's standing preferences and facts, and what fits the question; keep to them without \

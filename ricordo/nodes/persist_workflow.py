@@ -2,12 +2,13 @@
 
 from uuid import UUID
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from ricordo.common.text import make_id
-from ricordo.graph import prompts
+from ricordo.graph import prompt, prompts
 from ricordo.graph.context import Context, thread_of, user_of
+from ricordo.graph.entities import told_anew
 from ricordo.graph.entity_model import find_entities
 from ricordo.graph.exchange import exchange_of
 from ricordo.graph.limits import Limits, limits_of
@@ -17,10 +18,14 @@ from ricordo.graph.timing import timed
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE
 from ricordo.stores.conversation import thread_key
+from ricordo.stores.entity import Entity
 from ricordo.stores.turn import Turn
+from ricordo.stores.user_memory.heard import FROM_MEMORY, WRITERS
 
 _QUESTION = 20_000
 """Characters of a question that stay in the state."""
+_FROM_MEMORY = {*FROM_MEMORY, "search_knowledge_base", "read_tool_log"}
+"""Tools that give what is stored already."""
 
 _NO_ANSWER = frozenset({"error", "deadline"})
 """How a turn stops without the model's last word."""
@@ -42,6 +47,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     final = AIMessage(answer, id=_answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"])))
     if question_id := state.get("question_id"):
         question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))
+        called = {call["tool"] for call in calls}
         turn = Turn(
             thread_id=thread_key(manager.user_id, thread_id),
             run_id=state["run_id"],
@@ -49,8 +55,8 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
             request=question,
             answer=answer,
             stop_reason=state["stop_reason"] or "answer",
-            steps=[{"tool": c["tool"], "args": list(c["args"]), "status": c["status"]} for c in calls],
-            entities=await find_entities(question, _said_anew(state, answer, limits), limits),
+            steps=[{name: call[name] for name in ("tool", "args", "status", "error")} for call in calls],
+            entities=await _entities(state, runtime, question, answer, called),
         )
         await manager.finish_turn(turn)
     gone = [RemoveMessage(id=m.id) for m in exchange if m.id and m.id != final.id]
@@ -73,6 +79,24 @@ def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:
     return last.id if said and last else None
 
 
+async def _entities(
+    state: State, runtime: Runtime[Context], question: str, answer: str, called: set[str]
+) -> list[Entity]:
+    """Find what the turn speaks of for the first time, or says anew.
+
+    Nothing in a turn that changed user memory, which alone keeps what it was told; and nothing in the answer to what
+    was recalled.
+    """
+    if not called.isdisjoint(WRITERS):
+        return []
+    limits = limits_of(runtime)
+    found = await find_entities(question, "" if "recall" in called else _said_anew(state, answer, limits), limits)
+    window = await prompt.window_of(state, runtime) if found else None
+    shown = [p.text for segment in window.segments.values() for p in segment.passages] if window else []
+    given = [tokens.text_of(m) for m in exchange_of(state) if isinstance(m, ToolMessage) and m.name in _FROM_MEMORY]
+    return told_anew(found, [*shown, *given])
+
+
 def _said_anew(state: State, answer: str, limits: Limits) -> str:
     """Return what of the answer may name something new: the offline model only quotes what memory has already."""
     return answer if state["stop_reason"] == "answer" and limits.model != OFFLINE else ""
@@ -88,6 +112,7 @@ def _answer(state: State, limits: Limits) -> str:
     stopped = prompts.STOPPED[reason].format(
         limit=limits.max_iterations if reason == "max_iterations" else limits.deadline_seconds, error=state.get("error")
     )
+    stopped = stopped if stopped.endswith((".", "!", "?", "。")) else f"{stopped}."
     done = ", ".join(f"{call['name']} ({call['status']})" for call in state["tool_calls"])
     kept = prompts.QUESTION_KEPT if state.get("question_id") else ""
     account = prompts.DONE.format(done=done) if done else kept

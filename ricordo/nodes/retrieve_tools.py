@@ -28,6 +28,7 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
 
     A tool once offered stays for the turn, in the order in which it came up, so that the provider's prompt cache holds.
     What must be there comes first, then what `read_toolbox` found, then what the search finds; all within `max_tools`.
+    A step that is asked again, since it was too long for the provider, has been searched for already.
     """
     limits, resources = limits_of(runtime), get_resources()
     toolbox, settings = resources.toolbox, resources.settings
@@ -39,7 +40,7 @@ async def retrieve_tools(state: State, runtime: Runtime[Context]) -> StateUpdate
     wanted = [name for name in (*pinned, *needed, *_found(state)) if name in toolbox and name not in hidden]
     offered = list(dict.fromkeys([*offered, *wanted]))[: limits.max_tools]
     room = places(len(offered), limits.tools_per_step, limits.max_tools, later=bool(exchange_of(state)))
-    if room > 0:
+    if room > 0 and not state["overflows"]:
         asked = [window.question] if window.question else []
         step = _step(state, window)
         hits = await toolbox.search(

@@ -38,7 +38,8 @@ _SURE = 0.75
 _COUNTS = re.compile(r"how many|at most|number of|maximum|limit\b", re.IGNORECASE)
 _NOT = frozenset({"no", "not", "without", "non", "senza", "sans", "ohne", "sin"})
 _VALUE_ENDS = re.compile(r"[,;!?]|\.(?=\s|$)|\s(?:and|with|e|con|und|et|y)\s")
-_SOURCES = ("Summary", "Knowledge Base", "Entity", "User", "Workflow")
+_SOURCES = ("Summary", "Knowledge Base", "Entity", "User")
+"""Not workflows: their values are those of another request."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ ended, and its parser cuts texts of over 10 MB without a word.
 import asyncio
 import re
 import time
+from calendar import monthrange
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,8 +30,27 @@ _GIVEN = re.compile(
 )
 _INSIDE = re.compile(rf"(?<![\w./]){_ID}(?![\w/])", re.IGNORECASE)
 _FIELDED = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all):", re.IGNORECASE)
+_DATED = re.compile(
+    r"(?:\b(?:AND|OR)\s+)?\b(?P<field>submitted_?date|lastupdated_?date):\s*"
+    r"[\[\"(]\s*(?P<since>[\d*T:/-]{1,20})\s*(?:TO|\s-|\.\.|,)\s*(?P<until>[\d*T:/-]{1,20})\s*[\]\")](?:\s+AND\b)?",
+    re.IGNORECASE,
+)
+"""A span of time, in arXiv's syntax or nearly so."""
+_FIELDS = {"submitteddate": "submittedDate", "lastupdateddate": "lastUpdatedDate"}
+_FIRST, _LAST = "190001010000", "210012312359"
+"""A moment to the minute, from which a shorter one is filled up."""
+_WITHDRAWN = re.compile(r"\bwithdrawn\b|\bretracted\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"\b(?:this|the|our|present) (?:\w+ )?(?:paper|article|preprint|manuscript|submission|work|version|document|note)"
+    r"\b.{0,40}\b(?:withdrawn|retracted)\b|^\W*(?:withdrawn|retracted)\b",
+    re.IGNORECASE,
+)
+"""How an abstract says so of its own paper."""
 _NOT_A_WORD = re.compile(r"[^\w.']+")
 
+_SAID = 300
+"""Characters in which a paper says that it was withdrawn."""
+_ARXIV = "{http://arxiv.org/schemas/atom}"
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _API = "arXiv's search"
 _FEED_LIMIT = 50 * 1024 * 1024
@@ -58,6 +79,8 @@ class Paper:
     published: str
     """Date, `YYYY-MM-DD`."""
     abstract: str
+    withdrawn: str = ""
+    """What arXiv says of it, where the paper was withdrawn."""
 
 
 def parse_id(text: str) -> ArxivId:
@@ -87,14 +110,55 @@ async def search(settings: Settings, query: str, k: int) -> list[Paper]:
         InputError: The query holds no word.
         ServiceError: arXiv cannot be reached or does not answer as it should.
     """
-    words = clean(query).strip()
+    words, dates = _dated(clean(query).strip())
     if ids := [str(_id(found)) for found in _INSIDE.finditer(words)]:
         return await _ask(settings, {"id_list": ",".join(ids)}, len(ids))
     if not _FIELDED.search(words):  # colons, hyphens and brackets mean something in the query syntax
         words = " ".join(_NOT_A_WORD.sub(" ", words).split())
-    if not words:
+    if not words and not dates:
         raise InputError("The query is empty: give some words of the title, the authors or the subject.")
-    return await _ask(settings, {"search_query": words, "sortBy": "relevance", "sortOrder": "descending"}, k)
+    asked = " AND ".join([f"({words})" if words and dates else words, *dates] if words else dates)
+    order = "relevance" if words else "submittedDate"  # without words, nothing is more relevant than another
+    return await _ask(settings, {"search_query": asked, "sortBy": order, "sortOrder": "descending"}, k)
+
+
+def _dated(query: str) -> tuple[str, list[str]]:
+    """Take the spans of time out of a query; return the rest, and the spans as arXiv writes them.
+
+    Raises:
+        InputError: One of their moments is none.
+    """
+    spans = [
+        f"{_FIELDS[found['field'].casefold().replace('_', '')]}:"
+        f"[{_moment(found['since'], _FIRST)} TO {_moment(found['until'], _LAST)}]"
+        for found in _DATED.finditer(query)
+    ]
+    rest = _DATED.sub(" ", query).strip() if spans else query
+    return re.sub(r"^(?:AND|OR)\b|\b(?:AND|OR|ANDNOT)$", "", rest).strip() if spans else rest, spans
+
+
+def _moment(given: str, whole: str) -> str:
+    """Write a day, a month or a year as arXiv wants it: `YYYYMMDDhhmm`.
+
+    Raises:
+        InputError: It is none.
+    """
+    digits = re.sub(r"\D", "", given)[: len(whole)]
+    if given.strip() == "*":
+        return whole
+    filled = digits + whole[len(digits) :]
+    if whole == _LAST and len(digits) == len("YYYYMM"):
+        filled = f"{digits}{monthrange(int(digits[:4]), max(1, min(12, int(digits[4:]))))[1]:02}{whole[-4:]}"
+    try:
+        datetime.strptime(filled, "%Y%m%d%H%M").replace(tzinfo=UTC)
+    except ValueError:
+        digits = ""
+    if len(digits) not in {4, 6, 8, 10, 12}:
+        raise InputError(
+            f"{given!r} is no date that arXiv can search by. Write submittedDate:[20230101 TO 20231231]: years, "
+            "months, days, or moments to the minute."
+        )
+    return filled
 
 
 async def fetch_metadata(settings: Settings, paper: ArxivId) -> Paper:
@@ -189,6 +253,10 @@ def _paper(entry: Any) -> Paper | None:
     found = _GIVEN.fullmatch(entry_id)
     if found is None:
         return None
+    abstract = text("summary")
+    comment = entry.find(f"{_ARXIV}comment")
+    remark = "" if comment is None else clean(" ".join("".join(comment.itertext()).split()))
+    withdrawn = remark if _WITHDRAWN.search(remark) else abstract if _TAKEN_BACK.search(abstract[:_SAID]) else ""
     authors = (" ".join((name.text or "").split()) for name in entry.iterfind(f"{_ATOM}author/{_ATOM}name"))
     return Paper(
         id=str(parse_id(entry_id)),
@@ -196,5 +264,6 @@ def _paper(entry: Any) -> Paper | None:
         title=text("title"),
         authors=tuple(clean(author) for author in authors if author),
         published=text("published")[:10],
-        abstract=text("summary"),
+        abstract=abstract,
+        withdrawn=withdrawn[:_SAID],
     )

@@ -1,13 +1,14 @@
 """PDF to text, page by page; each way in which a PDF can be unusable is told apart by name."""
 
 import re
-from itertools import pairwise
 from threading import Event, Lock
 from typing import Any
 
 from ricordo.common.errors import DocumentError
 from ricordo.common.text import clean
+from ricordo.readers.lines import Words, paragraph
 from ricordo.readers.pages import Document, Page, title_of
+from ricordo.readers.pdf_page import blocks_of
 
 _ONE_AT_A_TIME = Lock()
 """MuPDF is not thread-safe, not even across documents."""
@@ -16,10 +17,6 @@ _HEADER_WITHIN = 1024
 """Bytes at the start of a file within which readers accept `%PDF-`."""
 
 _NO_TITLE = re.compile(r"(?i)untitled|microsoft word|\.(docx?|tex|dvi|indd|qxd|pdf|odt|rtf|pptx?)\b")
-_HYPHEN = re.compile(r"[-\u2010\u00ad]")
-_BROKEN_WORD = re.compile(rf"[^\W\d_]{_HYPHEN.pattern}$")
-_SHORT_LINE = 0.6
-"""A line below this share of its block's widest line ends there on purpose: a heading, a list item."""
 
 
 def read_pdf(data: bytes, name: str, stop: Event | None = None) -> Document:
@@ -64,14 +61,17 @@ def _read(data: bytes, name: str, stop: Event) -> Document:
             raise DocumentError(
                 f"{name} is encrypted: it opens only with a password. Save a copy without the password and take that."
             )
-        texts, pictures = [], False
+        read: list[list[str]] = []
+        pictures = False
         for number in range(document.page_count):
             if stop.is_set():
                 raise DocumentError(f"The reading of {name} was stopped.")
-            text, has_picture = _page(document, number)
-            texts.append(text)
+            blocks, has_picture = _page(document, number)
+            read.append(blocks)
             pictures = pictures or has_picture
         repaired, title = bool(document.is_repaired), str((document.metadata or {}).get("title") or "")
+    words = Words(block for blocks in read for block in blocks)
+    texts = [_joined(blocks, words) for blocks in read]
     pymupdf.TOOLS.store_shrink(100)  # per cent: MuPDF keeps up to 256 MB of fonts and pictures otherwise
     pages = tuple(Page(text, number) for number, text in enumerate(texts, 1) if text)
     if not pages:
@@ -84,35 +84,22 @@ def _read(data: bytes, name: str, stop: Event) -> Document:
     return Document(_title(title, name), "pdf", pages, len(texts), tuple(_notes(texts, repaired=repaired)))
 
 
-def _page(document: Any, number: int) -> tuple[str, bool]:
-    """Return a page's text, empty if it cannot be read, and whether it holds a picture."""
+def _page(document: Any, number: int) -> tuple[list[str], bool]:
+    """Return a page's blocks of lines, none if it cannot be read, and whether it holds a picture."""
     pymupdf = _library()
     flags = pymupdf.TEXTFLAGS_TEXT & ~pymupdf.TEXT_PRESERVE_LIGATURES  # so that a search for "efficient" finds it
     try:
         page = document.load_page(number)
-        blocks = page.get_text("blocks", flags=flags)
         picture = bool(page.get_images())
+        return blocks_of(page, flags), picture
     except (RuntimeError, ValueError):  # this page is damaged; the others may not be
-        return "", False
-    text = clean("\n\n".join(_paragraph(block[4]) for block in blocks))
-    return (text if text.replace("\ufffd", "").strip() else ""), picture
+        return [], False
 
 
-def _paragraph(block: str) -> str:
-    """Join the lines of a block: a PDF breaks lines where the page ends, not where the sentence does."""
-    lines = [line.strip() for line in block.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    widest = max(map(len, lines))
-    text = lines[0]
-    for before, line in pairwise(lines):
-        last, first = before.rsplit(maxsplit=1)[-1], line.split(maxsplit=1)[0]
-        if _BROKEN_WORD.search(last) and first[0].islower():
-            compound = _HYPHEN.search(last[:-1]) or _HYPHEN.search(first)  # state-of-the- art, not mecha- nism
-            text = (text if compound else text[:-1]) + line
-        else:
-            text += ("\n" if len(before) < _SHORT_LINE * widest else " ") + line
-    return text
+def _joined(blocks: list[str], words: Words) -> str:
+    """Return a page's text, empty where none of it can be read."""
+    text = clean("\n\n".join(paragraph(block, words) for block in blocks))
+    return text if text.replace("\ufffd", "").strip() else ""
 
 
 def _title(title: str, name: str) -> str:

@@ -6,13 +6,15 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from ricordo.common.errors import ThreadOwnerError
+from ricordo.common.errors import NotFoundError, ThreadOwnerError
 from ricordo.common.text import clean, make_id
 from ricordo.models import tokens
 from ricordo.stores.passages import Passage, stamp
 
 Connection = AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
+_NAMED = 5
+"""Threads that a message names."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,27 @@ async def claim_thread(conn: Connection, user_id: str, thread_id: UUID, name: st
             f"Thread '{name}' belongs to another user, so '{user_id}' can neither read nor continue it. "
             "Start a thread of your own under another name."
         )
+
+
+async def thread_called(conn: Connection, user_id: str, called: str) -> UUID:
+    """Return the user's thread of an id, or of a name in whatever case.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    called = called.strip().strip("\"'`")
+    cursor = await conn.execute(
+        "SELECT thread_id FROM threads WHERE thread_id = %s OR lower(name) = lower(%s) "
+        "ORDER BY thread_id = %s DESC, name = %s DESC, updated_at DESC LIMIT 1",
+        (key := thread_key(user_id, called), called, key, called),
+    )
+    if row := await cursor.fetchone():
+        found: UUID = row["thread_id"]
+        return found
+    latest = ", ".join(repr(thread["name"]) for thread in await threads(conn, _NAMED))
+    raise NotFoundError(
+        f'There is no thread {called!r}. The latest are: {latest or "none"}; "current" stands for this conversation.'
+    )
 
 
 async def threads(conn: Connection, limit: int = 100) -> list[Row]:

@@ -5,7 +5,7 @@ makes one entity of two, with the mentions of both.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -168,8 +168,7 @@ async def store(
     """
     if not entities:
         return
-    # Two turns that meet the same names at once must see what the other one made of them.
-    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('entity ' || %s, 0))", (user_id,))
+    await _lock(conn, user_id)
     now = await plan(conn, user_id, entities)
     await memory.rewrite(conn, user_id, await _prepared(conn, memory, user_id, now.units, ready))
     for gone, kept in now.merged.items():
@@ -191,6 +190,11 @@ async def store(
         "UPDATE entity SET updated_at = now() WHERE user_id = %s AND id = ANY(%s)",
         (user_id, [kept for kept, _ in now.mentions]),
     )
+
+
+async def _lock(conn: Connection, user_id: str) -> None:
+    """Let one transaction at a time change a user's entities: who meets the same names sees what became of them."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('entity ' || %s, 0))", (user_id,))
 
 
 async def _prepared(
@@ -215,6 +219,41 @@ async def _merge(conn: Connection, user_id: str, gone: UUID, kept: UUID) -> None
         "UPDATE entity_names SET entity_id = %s WHERE user_id = %s AND entity_id = %s", (kept, user_id, gone)
     )
     await conn.execute("DELETE FROM entity WHERE user_id = %s AND id = %s", (user_id, gone))
+
+
+async def take_back(
+    conn: Connection, memory: VectorMemory, user_id: str, gone: Sequence[Row], described: Collection[UUID]
+) -> None:
+    """Delete mentions, and the entities that are left without one; others are described by what is left.
+
+    Args:
+        conn: A transaction of the user.
+        memory: The table of entities.
+        user_id: Whose entities they are.
+        gone: Mentions: entity_id, message_id, mention.
+        described: Entities whose description must go.
+
+    Raises:
+        EmbeddingError: The embedding model cannot be used.
+    """
+    await _lock(conn, user_id)
+    keys = [[row[name] for row in gone] for name in ("entity_id", "message_id", "mention")]
+    await conn.execute(
+        "DELETE FROM entity_mentions m USING unnest(%s::uuid[], %s::uuid[], %s::text[]) AS g(entity, message, mention) "
+        "WHERE (m.entity_id, m.message_id, m.mention) = (g.entity, g.message, g.mention)",
+        keys,
+    )
+    cursor = await conn.execute(
+        "SELECT e.id, e.name, e.type, e.aliases, e.description, (SELECT mention FROM entity_mentions "
+        "WHERE entity_id = e.id ORDER BY created_at LIMIT 1) AS said FROM entity e WHERE id = ANY(%s)",
+        (list({*keys[0], *described}),),
+    )
+    left = await cursor.fetchall()
+    await conn.execute("DELETE FROM entity WHERE id = ANY(%s)", ([row["id"] for row in left if row["said"] is None],))
+    said = set(keys[2])
+    stale = [row for row in left if row["said"] and (row["id"] in described or row["description"] in said)]
+    units = [_Known(row["id"], row["name"], row["type"], row["said"], row["aliases"]).unit() for row in stale]
+    await memory.rewrite(conn, user_id, units)
 
 
 async def mentions(conn: Connection, ids: Sequence[UUID], each: int = 2) -> list[Row]:

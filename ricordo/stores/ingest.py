@@ -19,7 +19,7 @@ from ricordo.common.settings import Settings
 from ricordo.common.text import clean
 from ricordo.readers.arxiv import ArxivId, Paper, fetch_metadata, fetch_pdf, parse_id
 from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
-from ricordo.readers.download import MAX_BYTES, download
+from ricordo.readers.download import MAX_BYTES, Download, download
 from ricordo.readers.kinds import FORMATS, read_document
 from ricordo.readers.pages import Document
 from ricordo.stores.knowledge_base import KnowledgeBase, content_hash
@@ -73,7 +73,7 @@ class Ingestion:
             chunk_overlap=self.chunk_overlap,
             progress=(lambda done, total: report(source, done, total)) if report else None,
         )
-        detail = "; ".join(document.notes)
+        detail = "; ".join(filter(None, (*document.notes, result.note)))
         return Outcome(source, result.change, document.title, document.page_count, result.chunks, detail)
 
 
@@ -132,21 +132,22 @@ async def save_paper(job: Ingestion, paper: ArxivId) -> Outcome:
     """Store a paper of arXiv under `arxiv:ID`; title and authors come from the search, the text from the PDF.
 
     Raises:
-        NotFoundError: arXiv has no such paper.
+        NotFoundError: arXiv has no such paper, or it was withdrawn and its text is gone.
         DocumentError: Its PDF cannot be read; the message tells why.
         ServiceError: arXiv cannot be reached or does not answer as it should.
     """
     source = f"arxiv:{paper.base}"
     about = asyncio.create_task(_metadata(job.settings, paper))
     try:
-        pdf = await fetch_pdf(job.settings, paper)
+        pdf = await _pdf(job.settings, paper, about)
         document = await read_document(pdf.data, f"{source}.pdf")
         known = await about
     finally:
         about.cancel()
     metadata: dict[str, object] = {"url": f"https://arxiv.org/abs/{paper}", "arxiv_id": str(paper)}
     if known is not None:
-        document = replace(document, title=known.title)
+        taken_back = (f"this paper was withdrawn: {known.withdrawn}",) if known.withdrawn else ()
+        document = replace(document, title=known.title, notes=(*document.notes, *taken_back))
         metadata |= {"authors": list(known.authors), "published": known.published, "arxiv_id": known.id}
     elif (stored := await job.knowledge_base.find(job.user_id, source)) is not None:
         document = replace(document, title=stored.title)  # a title once known is not lost while the search is down
@@ -154,6 +155,20 @@ async def save_paper(job: Ingestion, paper: ArxivId) -> Outcome:
     elif document.title == source:
         document = replace(document, title=f"arXiv:{paper}")
     return await job.store(source, document, {key: value for key, value in metadata.items() if value})
+
+
+async def _pdf(settings: Settings, paper: ArxivId, about: asyncio.Task[Paper | None]) -> Download:
+    """Get the paper; of one that was withdrawn and has no text any more, say so."""
+    try:
+        return await fetch_pdf(settings, paper)
+    except NotFoundError:
+        known = await about
+        if known is None or not known.withdrawn:
+            raise
+        raise NotFoundError(
+            f'"{known.title}" (arXiv:{known.id}) was withdrawn, and this version has no text: {known.withdrawn}. '
+            f"An earlier version may still be there: {paper.base}v1."
+        ) from None
 
 
 async def _metadata(settings: Settings, paper: ArxivId) -> Paper | None:

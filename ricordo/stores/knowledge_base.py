@@ -11,16 +11,16 @@ from uuid import UUID
 
 import numpy as np
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
 from ricordo.common.errors import DocumentError, NotFoundError
 from ricordo.common.text import clean, clean_json, make_id
-from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, Chunk, split
+from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, split
 from ricordo.readers.pages import Document, Page
+from ricordo.stores.filing import Filing, without_vector
 from ricordo.stores.passages import Passage, stamp
 from ricordo.stores.postgres.database import EVERYONE, Database
 from ricordo.stores.search.units import related
-from ricordo.stores.search.vectors import Connection, Prepared, Query, Unit, VectorMemory
+from ricordo.stores.search.vectors import Connection, Prepared, Query, Unit, VectorMemory, is_whole
 
 Progress = Callable[[int, int], None]
 """Called with the chunks embedded so far and all of them."""
@@ -39,6 +39,8 @@ class DocumentResult:
     document_id: UUID
     chunks: int
     change: Change
+    note: str = ""
+    """What somebody who relies on it should know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class KnowledgeBase:
             progress: Told how far the embedding is.
 
         Raises:
-            DocumentError: There is no text in it.
+            DocumentError: There is no text in it, or none that the embedding model has a vector for.
             InputError: The chunk size or the overlap is out of bounds.
             EmbeddingError: The embedding model cannot be loaded or reached.
         """
@@ -103,11 +105,12 @@ class KnowledgeBase:
         if not chunks:
             raise DocumentError(f"{source} holds no text: nothing was stored.")
         id_, digest = make_id("document", user_id, source), content_hash(document, chunk_size, chunk_overlap)
-        filing = _Filing(id_, user_id, source, document, digest, known, chunks)
+        filing = Filing(id_, user_id, source, document, digest, known, chunks)
         async with self.db.transaction(user_id) as conn:
             if await filing.is_stored(conn):
                 return DocumentResult(id_, len(chunks), "unchanged")
         prepared = await self._embed(user_id, filing.units(), progress)
+        note = without_vector(prepared.vectors, chunks)
         async with self.db.transaction(user_id) as conn:
             await conn.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (str(id_),))
             if await filing.is_stored(conn):  # by another process, while this one embedded
@@ -115,7 +118,7 @@ class KnowledgeBase:
             replaced = await self._delete(conn, user_id, id_)
             await filing.write(conn)
             await self.vectors.write(conn, user_id, prepared)
-        return DocumentResult(id_, len(chunks), "replaced" if replaced else "new")
+        return DocumentResult(id_, len(chunks), "replaced" if replaced else "new", note)
 
     async def add_text(self, user_id: str, text: str, metadata: Mapping[str, Any]) -> UUID:
         """Store a text as a document of its own.
@@ -201,10 +204,17 @@ class KnowledgeBase:
         parts = []
         for start in range(0, len(units), _EMBED_AT_ONCE):
             async with self.db.transaction(user_id) as conn:  # each batch is kept, should the next one fail
-                parts.append(await self.vectors.prepare(conn, user_id, units[start : start + _EMBED_AT_ONCE]))
+                some = units[start : start + _EMBED_AT_ONCE]
+                parts.append(await self.vectors.prepare(conn, user_id, some, holes=True))
             if progress:
                 progress(min(start + _EMBED_AT_ONCE, len(units)), len(units))
-        return Prepared(units, np.concatenate([part.vectors for part in parts]))
+        vectors = np.concatenate([part.vectors for part in parts])
+        if not any(map(is_whole, vectors)):
+            raise DocumentError(
+                f"{self.vectors.embedder.model_id} gave no vector that can be used for any of it; nothing was stored. "
+                "Try again, or choose another model by RICORDO_EMBEDDINGS."
+            )
+        return Prepared(units, vectors)
 
 
 _SELECT = "SELECT id, user_id, source, title, kind, content_hash, chunks, pages, metadata, created_at FROM documents"
@@ -216,61 +226,6 @@ def _stored(row: dict[str, Any]) -> StoredDocument:
 
 def _unknown(document_id: UUID) -> NotFoundError:
     return NotFoundError(f"There is no document {document_id}. `ricordo kb list` shows what is stored.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Filing:
-    """A document on its way into the tables."""
-
-    id: UUID
-    user_id: str
-    source: str
-    document: Document
-    digest: bytes
-    metadata: dict[str, Any]
-    chunks: Sequence[Chunk]
-
-    async def is_stored(self, conn: Connection) -> bool:
-        """Tell whether the document is stored with this content; what is known of it is brought up to date then."""
-        same = await conn.execute(
-            "UPDATE documents SET metadata = metadata || %s WHERE id = %s AND content_hash = %s",
-            (Jsonb(self.metadata), self.id, self.digest),
-        )
-        return bool(same.rowcount)
-
-    async def write(self, conn: Connection) -> None:
-        """Write the document's own row."""
-        read = self.document
-        await conn.execute(
-            "INSERT INTO documents (id, user_id, source, title, kind, content_hash, chunks, pages, metadata) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            (
-                *(self.id, self.user_id, self.source, read.title, read.kind, self.digest),
-                *(len(self.chunks), read.page_count, Jsonb(self.metadata)),
-            ),
-        )
-
-    def units(self) -> list[Unit]:
-        title = self.document.title
-        return [
-            Unit(
-                make_id(self.id, self.digest.hex(), number),
-                chunk.text,
-                {
-                    "document_id": self.id,
-                    "chunk": number,
-                    "page": chunk.page,
-                    "source": self.source,
-                    "title": title,
-                    "url": self.metadata.get("url"),
-                    "published": self.metadata.get("published"),
-                    "metadata": Jsonb({"section": chunk.section} if chunk.section else {}),
-                },
-                # A chunk alone seldom says what it is about.
-                "\n".join(part for part in (title, chunk.section, chunk.text) if part),
-            )
-            for number, chunk in enumerate(self.chunks)
-        ]
 
 
 def _head(row: Mapping[str, Any], score: float, reader: str) -> str:

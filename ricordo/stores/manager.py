@@ -115,6 +115,15 @@ class MemoryManager(ToolMemory):
         async with self.db.transaction(self.user_id) as conn:
             await conversation.claim_thread(conn, self.user_id, thread_key(self.user_id, thread_id), thread_id)
 
+    async def thread_called(self, called: str) -> str:
+        """Return the id of the user's thread of that name or id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        async with self.db.transaction(self.user_id) as conn:
+            return str(await conversation.thread_called(conn, self.user_id, called))
+
     async def threads(self, limit: int = 100) -> list[Row]:
         """List the user's threads, the latest first."""
         async with self.db.transaction(self.user_id) as conn:
@@ -138,8 +147,7 @@ class MemoryManager(ToolMemory):
 
     async def read_workflow(self, query: Query | str, k: int = 3) -> list[Passage]:
         """Find how requests like this one were solved."""
-        hits = await self._search(self.workflow, query, k)
-        return [workflow.passage(hit) for hit in hits]
+        return workflow.best(await self._search(self.workflow, query, 2 * k), k)
 
     async def write_workflow(
         self, thread_id: str, run_id: str, request: str, steps: Sequence[Mapping[str, Any]], outcome: str

@@ -14,6 +14,8 @@ from ricordo.stores.conversation import Connection, Row
 from ricordo.stores.pages import Count, fenced_count, fit
 from ricordo.stores.passages import Passage, stamp
 
+_ERROR = 1_000  # characters
+
 
 @dataclass(frozen=True)
 class LoggedCall:
@@ -75,11 +77,12 @@ async def read(conn: Connection, log_id: UUID) -> Row | None:
 
 
 async def of_run(conn: Connection, thread_id: UUID, run_id: str) -> list[Row]:
-    """Read a turn's entries without their outputs, in order."""
+    """Read a turn's entries in order; of their outputs the beginning of an `error`'s words alone."""
     cursor = await conn.execute(
-        "SELECT id, step, call_id, tool, args, said, status, tokens, started_at, finished_at FROM tool_log "
+        "SELECT id, step, call_id, tool, args, said, status, tokens, started_at, finished_at, "
+        "CASE WHEN status <> 'success' THEN left(output, %s) END AS error FROM tool_log "
         "WHERE thread_id = %s AND run_id = %s ORDER BY seq",
-        (thread_id, run_id),
+        (_ERROR, thread_id, run_id),
     )
     return await cursor.fetchall()
 

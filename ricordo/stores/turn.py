@@ -10,8 +10,9 @@ from ricordo.stores import conversation, workflow
 from ricordo.stores.conversation import Connection, NewMessage
 from ricordo.stores.entity import Entity
 from ricordo.stores.search.vectors import Unit
+from ricordo.stores.user_memory.heard import WRITERS
 
-_OUTCOME = 200  # characters of the answer that stand in the workflow
+_OUTCOME = 500  # characters of the answer that stand in the workflow
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Turn:
     answer: str
     stop_reason: str
     steps: Sequence[Mapping[str, Any]]
-    """`{tool, args, status}` of each call, in order; `args` are the names of its arguments."""
+    """`{tool, args, status, error}` of each call, in order."""
     entities: Sequence[Entity]
 
     @property
@@ -34,11 +35,18 @@ class Turn:
         return make_id("answer", self.thread_id, self.run_id)
 
     def workflow_units(self) -> list[Unit]:
-        """Return the workflow's unit; none for a turn without steps."""
-        if not self.steps:
+        """Return the workflow's unit; none for a turn that did nothing but look at memory, or that changed it.
+
+        What was told to user memory stands there alone, where it can be corrected and forgotten. So does what was
+        recalled: of a turn that recalled for other work, the answer is not kept.
+        """
+        called = {step["tool"] for step in self.steps}
+        steps = [step for step in self.steps if step["tool"] != "recall"]
+        if not steps or not called.isdisjoint(WRITERS):
             return []
-        outcome = f"{self.stop_reason}: {clean(self.answer)[:_OUTCOME]}"
-        return [workflow.unit(self.thread_id, self.run_id, self.request, self.steps, outcome)]
+        answer = "" if "recall" in called else clean(self.answer)[:_OUTCOME]
+        outcome = f"{self.stop_reason}: {answer}".removesuffix(": ")
+        return [workflow.unit(self.thread_id, self.run_id, self.request, steps, outcome)]
 
     async def write_answer(self, conn: Connection, user_id: str) -> None:
         """Write the answer to conversation memory, in the caller's transaction."""

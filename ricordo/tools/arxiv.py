@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.graph import resources
 from ricordo.graph.context import Context, user_of
-from ricordo.readers.arxiv import parse_id, search
+from ricordo.readers.arxiv import Paper, parse_id, search
 from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
 from ricordo.stores.ingest import Ingestion, save_paper
 from ricordo.stores.toolbox.box import toolbox
@@ -45,18 +45,23 @@ async def arxiv_search_candidates(query: str, k: int = 5, *, runtime: "ToolRunti
 
     Args:
         query: Words of the title, the authors or the subject, such as "MemGPT" or "graph neural networks"; or arXiv's
-            own syntax, such as "ti:memory AND au:packer"; or an arXiv id.
+            own syntax, such as "ti:memory AND au:packer"; or an arXiv id. With them or alone a span of time:
+            "submittedDate:[20230101 TO 20231231]".
         k: How many candidates to list at most, from 1 to 50.
         runtime: Who asks.
 
     Returns:
-        A JSON list of papers: id, entry_id, title, authors, published, abstract.
+        A JSON list of papers: id, entry_id, title, authors, published, abstract; of a withdrawn one what is said of it.
     """
     del runtime  # the same answer for everybody
     papers = await search(resources.get_resources().settings, query, max(1, min(k, _MOST_CANDIDATES)))
     if not papers:
         return "[]\nNo paper on arXiv matches. Try fewer or other words: the title, an author's surname, in English."
-    return "[\n" + ",\n".join(json.dumps(asdict(paper), ensure_ascii=False) for paper in papers) + "\n]"
+    return "[\n" + ",\n".join(json.dumps(_shown(paper), ensure_ascii=False) for paper in papers) + "\n]"
+
+
+def _shown(paper: Paper) -> dict[str, Any]:
+    return {name: value for name, value in asdict(paper).items() if name != "withdrawn" or value}
 
 
 @toolbox.register_tool(

@@ -103,7 +103,7 @@ async def summarize_and_store(thread_id: str = "current", *, runtime: "ToolRunti
     messages back word for word.
 
     Args:
-        thread_id: The thread to summarise; "current" for this conversation.
+        thread_id: The name or the id of the thread to summarise; "current" for this conversation.
         runtime: Who asks, and on which thread.
 
     Returns:
@@ -112,13 +112,13 @@ async def summarize_and_store(thread_id: str = "current", *, runtime: "ToolRunti
     from ricordo.graph.compaction.history import compact_thread  # noqa: PLC0415 - as for the limits
 
     memory = resources.get_resources().manager.for_user(user_of(runtime))
-    here = thread_of(runtime)
-    thread = here if thread_id in {"", "current"} else thread_id
-    asked = runtime.state.get("question_id") if thread == here else None
+    here = thread_id.strip().casefold() in {"", "current"}
+    thread = thread_of(runtime) if here else await memory.thread_called(thread_id)
+    asked = runtime.state.get("question_id")
     made = await compact_thread(memory, thread, _limits(runtime), but=UUID(asked) if asked else None)
     if not made:
         return (
-            f"Nothing to summarise: every message of the thread {thread!r} is under a summary, or there is none. "
+            f"Nothing to summarise: every message of the thread {thread_id!r} is under a summary, or there is none. "
             'For this conversation thread_id is "current".'
         )
     texts = {row["id"]: row["content"] for row in await memory.summaries(thread)}

@@ -13,7 +13,7 @@ from ricordo.graph.context import Context, context_of, thread_of, user_of
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.passages import render_all
 from ricordo.stores.toolbox.box import toolbox
-from ricordo.stores.user_memory.firewall import Heard, attribute, is_order, may_forget
+from ricordo.stores.user_memory.firewall import Heard, attribute, is_order, may_end, may_forget
 from ricordo.stores.user_memory.heard import read_heard
 from ricordo.stores.user_memory.query import Filter
 from ricordo.stores.user_memory.view import FROM_OUTSIDE, NOT_ASKED, NOT_NEW, outcome_told, passage
@@ -234,10 +234,14 @@ async def update_memory(
         "dimentica il mio indirizzo",
         "cancella quel ricordo",
         "scordati quello che ti ho detto",
+        "the dentist appointment is off",
+        "I have paid the rent, tick it off",
     ],
 )
 async def forget(memory_id: str, reason: str, *, runtime: "ToolRuntime[Context, Any]") -> str:
     """Forget a memory, because the user asks for it in this turn. The user can undo it for some time.
+
+    A task or an event that the user calls done, over or off ends: it holds no longer and stays in history.
 
     Args:
         memory_id: The id that recall or the User Memory shows.
@@ -245,12 +249,15 @@ async def forget(memory_id: str, reason: str, *, runtime: "ToolRuntime[Context, 
         runtime: Who asks, and on which thread.
 
     Returns:
-        What was forgotten, and until when it can be undone.
+        What was forgotten, and until when it can be undone; or what has ended.
     """
     manager, thread = _manager(runtime), _thread(runtime)
     memory = manager.user_memory
     row = await memory.find(memory_id)
     heard = await _hear(runtime, manager)
+    if row["type"] in {"task", "event"} and may_end(row["content"], row["id"], heard):
+        ended = await memory.end(memory_id, reason, thread=thread)
+        return f"Ended: it holds no longer and stays in history.\n{passage(ended).render(1)}"
     asked = "\n".join(spoken.text for spoken in heard.now)
     first = [one["id"] for one in await memory.nearest(asked, _FIRST)]
     if not may_forget(row["content"], row["id"], heard, first=row["id"] in first):

@@ -5,10 +5,12 @@ every place of a long run and went to its end from each.
 """
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from langchain_core.messages import HumanMessage
 
+from ricordo.common.secrets import without_secrets
 from ricordo.common.sentences import sentences
 from ricordo.common.words import terms
 from ricordo.graph.entities import entities_in
@@ -17,11 +19,12 @@ from ricordo.models.thinking import spoken
 from ricordo.models.written_calls import WrittenCalls
 from ricordo.offline.request import Request
 from ricordo.offline.seen import read_prompt
+from ricordo.readers.lines import Words, paragraph
 from ricordo.readers.text import read_markdown
 from ricordo.stores.passages import Passage
 from ricordo.stores.toolbox.text import requests_of
 from ricordo.stores.user_memory import claims
-from ricordo.stores.user_memory.firewall import assertions
+from ricordo.stores.user_memory.firewall import Heard, Spoken, assertions, may_end
 from ricordo.stores.user_memory.slots import slot_of
 
 _PARTS = [
@@ -50,6 +53,9 @@ _PARTS = [
 ]
 _READERS: dict[str, Callable[[str], object]] = {
     "entities": entities_in,
+    "secrets": without_secrets,
+    "lines": lambda text: paragraph(text, Words([text])),
+    "endings": lambda text: may_end("Pay the rent.", UUID(int=1), Heard(now=[Spoken(UUID(int=2), text)])),
     "sentences": sentences,
     "assertions": lambda text: list(assertions(text)),
     "claims": claims.parse,

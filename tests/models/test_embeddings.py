@@ -2,7 +2,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 import pytest
@@ -12,54 +11,13 @@ from pydantic import SecretStr
 
 from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.models import embeddings
-from ricordo.models.embedding_models import windows
 from ricordo.models.embeddings import Embedder, light_embedder, open_embedder
-from tests.support.local_server import LocalServer, Reply, Request
+from ricordo.models.remote_embeddings import windows
+from tests.support.embedding_server import EmbeddingServer
 from tests.support.servers import ROOT
 
 NOTES = ["The bakery opens at seven.", "Rex is the name of my dog.", "Il treno per Roma parte alle nove."]
 FILLER = "The committee discussed the budget of the harbour at great length. " * 36
-
-
-class EmbeddingServer(LocalServer):
-    """Speaks OpenAI's protocol; a text's vector counts its letters a, b and c, and a constant."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.width = 4
-
-    def answer(self, request: Request) -> Reply:
-        if request.headers["authorization"] != "Bearer right":
-            return Reply(b'{"error": {"message": "Incorrect API key provided"}}', "application/json", 401)
-        data = [
-            {"object": "embedding", "index": i, "embedding": self.vector(text)}
-            for i, text in enumerate(self.inputs(request))
-        ]
-        body = {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-        return Reply(json.dumps(body).encode(), "application/json")
-
-    def vector(self, text: str) -> list[float]:
-        return [*(float(text.count(letter)) for letter in "abcdefg"[: self.width - 1]), 1.0]
-
-    @staticmethod
-    def inputs(request: Request) -> list[str]:
-        asked = json.loads(request.body)["input"]
-        return asked if isinstance(asked, list) else [asked]
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def remote(server: EmbeddingServer) -> AsyncIterator[Embedder]:
-    model = open_embedder(
-        "openai:m", api_key=SecretStr("right"), base_url=f"{server.url}/v1", max_retries=2, timeout=60
-    )
-    yield model
-    await model.aclose()
 
 
 async def test_a_question_finds_its_passage_across_languages(embedder: Embedder) -> None:

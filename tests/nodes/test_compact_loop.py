@@ -110,7 +110,9 @@ async def test_an_output_of_any_shape_is_shown_in_part_and_read_to_its_end(harne
     assert whole.replace("\n", "") == output.replace("\n", "")
 
 
-async def test_pages_that_were_read_are_shown_whole_and_later_told_how_to_read_again(harness: Harness) -> None:
+async def test_pages_that_were_read_are_shown_whole_and_later_summed_up_with_how_to_read_them_again(
+    harness: Harness,
+) -> None:
     await talk(harness, 40)
 
     def expand(page: int) -> Any:
@@ -128,6 +130,7 @@ async def test_pages_that_were_read_are_shown_whole_and_later_told_how_to_read_a
         assert "[…" not in latest
     earlier = "\n".join(str(m.text) for m in harness.model.asked[-1][2:-2])
     assert "Original messages" not in earlier
+    assert "OBERON" in earlier, "what they say is kept in short"
     assert "expand_summary(" in earlier
     assert "log_id" not in earlier.replace("with its log_id", "").replace("read_tool_log(log_id=", "")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.common.errors import ContextOverflowError
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.toolbox.box import toolbox
@@ -179,3 +180,10 @@ async def test_a_tool_whose_schema_the_provider_refuses_is_left_out_and_the_mode
     assert "Invalid schema for function" in toolbox.notices["tell_weather"]
     await harness.ask(wanted, says("Rain."))
     assert not {"tell_weather", "resize_picture"} & {*harness.model.offered[-1]}
+
+
+async def test_a_step_that_was_too_long_for_the_provider_is_not_searched_for_again(narrow: Harness) -> None:
+    too_long = ContextOverflowError("too long")
+    await narrow.ask("Find the users named Alice and mail the result.", too_long, says("Here they are."))
+    first, again = narrow.model.offered
+    assert again == first

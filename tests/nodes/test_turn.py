@@ -54,7 +54,7 @@ async def test_threads_do_not_see_each_other(harness: Harness) -> None:
 async def test_how_a_request_was_solved_is_remembered(harness: Harness) -> None:
     await harness.ask("What time is it in port?", calls(("get_current_time", {"detailed": True})), says("Noon."))
     await harness.ask("What time is it at sea?", says("Noon too."), thread_id="another")
-    assert "1. get_current_time(detailed) → success" in harness.segment("Workflow")
+    assert "1. get_current_time(detailed=true) → success" in harness.segment("Workflow")
 
 
 async def test_what_was_spoken_of_becomes_an_entity(harness: Harness) -> None:
@@ -185,5 +185,5 @@ async def test_what_the_offline_model_quotes_names_nothing_new(harness: Harness)
     said = 'From memory: "Somebody Famous" wrote about MemGPT.'
     await harness.ask("Who wrote it?", says(said), model="offline")
     assert await harness.memory().read_entity("Somebody Famous MemGPT") == []
-    await harness.ask("Who wrote it?", says(said))
+    await harness.ask("Who wrote it?", says(said), thread_id="another")
     assert await harness.memory().read_entity("Somebody Famous MemGPT") != []

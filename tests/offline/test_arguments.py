@@ -167,3 +167,8 @@ def test_an_id_of_this_turns_results_comes_before_older_ones() -> None:
 def test_old_identifiers_are_read_too(told: str) -> None:
     found = filled("save the paper", tool("arxiv_id", arxiv_id=TEXT), Conversation=spoken(("assistant", told)))
     assert found.values == {"arxiv_id": "cs/0112017v1"}
+
+
+def test_the_values_of_an_earlier_workflow_are_not_copied() -> None:
+    earlier = (memory('Request: save MemGPT\n1. fetch(arxiv_id="2310.08560") → success\nOutcome: answer'),)
+    assert filled("save the paper", tool("arxiv_id", arxiv_id=TEXT), Workflow=earlier).missing == ["arxiv_id"]

@@ -6,7 +6,7 @@ import pytest
 from ricordo.common.errors import InputError, NotFoundError, ServiceError
 from ricordo.common.settings import Settings
 from ricordo.readers.arxiv import ArxivId, fetch_metadata, fetch_pdf, parse_id, search
-from tests.support.arxiv_server import ArxivServer
+from tests.support.arxiv_server import WITHDRAWN, ArxivServer
 from tests.support.local_server import Reply
 
 
@@ -78,6 +78,52 @@ async def test_a_query_is_sent_so_that_arxiv_understands_it(
     await search(settings, query, 4)
     assert arxiv.requests[-1].query["search_query"] == sent
     assert arxiv.requests[-1].query["max_results"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("query", "sent", "order"),
+    [
+        (
+            "submittedDate:[202301010600 TO 202401010600]",
+            "submittedDate:[202301010600 TO 202401010600]",
+            "submittedDate",
+        ),
+        ("submittedDate:[2023 TO 2023-02]", "submittedDate:[202301010000 TO 202302282359]", "submittedDate"),
+        ("lastUpdatedDate:[* TO 20240229]", "lastUpdatedDate:[190001010000 TO 202402292359]", "submittedDate"),
+        (
+            "agents - memory submitteddate:[20230101 TO 20230102]",
+            "(agents memory) AND submittedDate:[202301010000 TO 202301022359]",
+            "relevance",
+        ),
+        (
+            "submittedDate:[2023 TO 2024] AND cat:cs.AI",
+            "(cat:cs.AI) AND submittedDate:[202301010000 TO 202412312359]",
+            "relevance",
+        ),
+    ],
+)
+async def test_a_span_of_time_is_searched_by_alone_and_with_words(
+    settings: Settings, arxiv: ArxivServer, query: str, sent: str, order: str
+) -> None:
+    await search(settings, query, 4)
+    asked = arxiv.requests[-1].query
+    assert (asked["search_query"], asked["sortBy"]) == (sent, order)
+
+
+async def test_a_date_that_is_none_is_named(settings: Settings, arxiv: ArxivServer) -> None:
+    with pytest.raises(InputError, match=r"'20231399' is no date.*submittedDate:\[20230101 TO"):
+        await search(settings, "submittedDate:[2023 TO 20231399]", 4)
+    assert not arxiv.requests
+
+
+async def test_a_withdrawn_paper_says_so_and_one_about_such_papers_does_not(
+    settings: Settings, arxiv: ArxivServer
+) -> None:
+    arxiv.papers = WITHDRAWN
+    first, second, third = await search(settings, "2401.00001 2401.00002 2401.00003", 3)
+    assert "withdrawn by the author due to an error" in first.withdrawn
+    assert "retracted by its authors" in second.withdrawn
+    assert third.withdrawn == ""
 
 
 async def test_ids_in_a_query_are_looked_up_as_such(settings: Settings, arxiv: ArxivServer) -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from ricordo.common.errors import DocumentError
 from ricordo.readers.kinds import read_document
-from ricordo.readers.pdf import _paragraph, read_pdf
-from tests.support.pdfs import BAD, damaged_pdf, scanned_pdf, text_pdf
+from ricordo.readers.pdf import read_pdf
+from tests.support.pdfs import BAD, damaged_pdf, form_pdf, scanned_pdf, text_pdf
 
 NAMED = {
     "truncated": "corrupt",
@@ -32,24 +32,6 @@ def test_pages_are_numbered_and_their_lines_joined_to_paragraphs() -> None:
     assert [(page.number, page.text) for page in document.pages] == [(1, "First page."), (2, long), (3, "Last page.")]
     assert document.page_count == 3
     assert document.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("block", "text"),
-    [
-        ("is fed by an auto-\nmatic pump", "is fed by an automatic pump"),
-        ("with a state-\nof-the-art motor", "with a state-of-the-art motor"),
-        ("with a state-of-the-\nart motor", "with a state-of-the-art motor"),
-        ("from Skerry-\nPoint to the harbour", "from Skerry- Point to the harbour"),
-        ("in the years 1871-\n1875 it", "in the years 1871- 1875 it"),
-        (
-            "Contents\nA line that is as wide as the column\nand its end",
-            "Contents\nA line that is as wide as the column and its end",
-        ),
-    ],
-)
-def test_lines_are_joined_as_they_were_broken(block: str, text: str) -> None:
-    assert _paragraph(block) == text
 
 
 def test_the_title_is_the_documents_own_unless_a_program_made_it_up() -> None:
@@ -100,3 +82,19 @@ def test_a_reading_that_is_to_stop_goes_no_further() -> None:
     stop.set()
     with pytest.raises(DocumentError, match="stopped"):
         read_pdf(text_pdf(["page"]), "one.pdf", stop)
+
+
+def test_fields_of_a_form_stand_beside_their_labels_and_boxes_are_ticked_or_open() -> None:
+    [page] = read_pdf(form_pdf(), "form.pdf").pages
+    lines = [line for line in page.text.splitlines() if line]
+    assert "Name of the ship: Grey Seal" in lines
+    assert "☑ I have read the rules" in lines
+    assert "☐ Send me the news" in lines
+    assert "Flag of the owner green" in lines, "the label stands above"
+    assert "harbour: Skerry Point" in lines, "a field without a label is known by its name"
+    assert page.text.count("Grey Seal") == 1
+
+
+def test_a_tick_of_a_font_of_signs_is_a_tick() -> None:
+    [page] = read_pdf(form_pdf(signs=True), "form.pdf").pages
+    assert "✔" in page.text

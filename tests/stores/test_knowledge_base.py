@@ -1,6 +1,8 @@
 import asyncio
+from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pytest
 
 from ricordo.common.errors import DocumentError, EmbeddingError, NotFoundError
@@ -107,6 +109,29 @@ async def test_a_failure_in_mid_way_leaves_no_half_document(
     with pytest.raises(EmbeddingError):
         await knowledge_base.add_document("ada", "a.pdf", LIGHTHOUSE)
     assert await counts(db) == before
+
+
+async def test_a_chunk_that_has_no_vector_is_told_and_found_by_its_words(
+    knowledge_base: KnowledgeBase, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = knowledge_base.vectors.embedder._model
+    embed = model.embed
+
+    async def holed(texts: list[str], *, query: bool) -> Any:
+        vectors = await embed(texts, query=query)
+        vectors[[not query and "cursed" in text for text in texts]] = np.nan
+        return vectors
+
+    monkeypatch.setattr(model, "embed", holed)
+    pages = tuple(Page(text, n) for n, text in enumerate(("The lamp burns oil.", "The cursed page.", "It is lit."), 1))
+    result = await knowledge_base.add_document("ada", "a.pdf", Document("Lamps", "pdf", pages))
+    assert "no vector for 1 of 3 chunks (chunk 2 on page 2)" in result.note
+    assert (await counts(db))[:2] == (1, 3)
+    assert "cursed" in (await search(knowledge_base, "cursed"))[0].text
+    assert "burns oil" in (await search(knowledge_base, "what does the lamp burn"))[0].text
+    with pytest.raises(DocumentError, match="nothing was stored"):
+        await knowledge_base.add_document("ada", "b.pdf", Document("Cursed", "pdf", (Page("A cursed page.", 1),)))
+    assert [document.source for document in await knowledge_base.documents("ada")] == ["a.pdf"]
 
 
 async def test_progress_ends_with_all_chunks(knowledge_base: KnowledgeBase) -> None:

@@ -121,14 +121,14 @@ async def test_the_end_of_a_turn_is_written_once(memory: MemoryManager) -> None:
         request="Who is Prospero Quill?",
         answer="A keeper of lamps.",
         stop_reason="answer",
-        steps=[{"tool": "search_knowledge_base", "args": ["query"], "status": "success"}],
+        steps=[{"tool": "search_knowledge_base", "args": {"query": "Prospero"}, "status": "success"}],
         entities=[Entity("Prospero Quill", "name", "Who is Prospero Quill?")],
     )
     for _ in range(2):
         await memory.finish_turn(turn)
     assert [p.text for p in await memory.read_conversational_memory("t")][1:] == ["A keeper of lamps."]
     [workflow] = await memory.read_workflow("Who is Quill?")
-    assert "1. search_knowledge_base(query) → success" in workflow.text
+    assert '1. search_knowledge_base(query="Prospero") → success' in workflow.text
     [entity] = await memory.read_entity("Prospero")
     assert entity.text == "Prospero Quill (name)\nWho is Prospero Quill?"
 

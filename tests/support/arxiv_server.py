@@ -17,7 +17,8 @@ class ArxivPaper:
     published: str
     abstract: str
     body: tuple[str, ...]
-    """Paragraphs of the PDF, behind the title and the abstract."""
+    """Paragraphs of the PDF, behind the title and the abstract; none: there is no PDF."""
+    comment: str = ""
 
     @property
     def base(self) -> str:
@@ -78,6 +79,36 @@ PAPERS = (
     ),
 )
 
+WITHDRAWN = (
+    ArxivPaper(
+        "2401.00001v2",
+        "On Tides That Never Turn",
+        ("P. Quill",),
+        "2024-01-01T10:00:00Z",
+        "We show that tides never turn.",
+        (),
+        "This paper has been withdrawn by the author due to an error in equation 3",
+    ),
+    ArxivPaper(
+        "2401.00002v1",
+        "On Lamps",
+        ("P. Quill",),
+        "2024-01-02T10:00:00Z",
+        "This paper was retracted by its authors.",
+        ("Lamps burn.",),
+    ),
+    ArxivPaper(
+        "2401.00003v1",
+        "On Papers That Are Withdrawn",
+        ("P. Quill",),
+        "2024-01-03T10:00:00Z",
+        "We count how many papers of other people were withdrawn.",
+        ("Some were.",),
+        "12 pages",
+    ),
+)
+"""Two that say that they were withdrawn, and one about such papers."""
+
 _ID = re.compile(r"(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(v\d+)?")
 
 
@@ -119,7 +150,7 @@ class ArxivServer(LocalServer):
 
     def _pdf(self, name: str) -> Reply:
         found = self._named([name.removesuffix(".pdf")])
-        if not found:
+        if not found or not found[0].body:
             return Reply(b"No paper.", status=404)
         if self.pdf != "good":
             return Reply(BAD[self.pdf](), "application/pdf")
@@ -143,6 +174,7 @@ class ArxivServer(LocalServer):
             f"<entry><id>http://arxiv.org/abs/{paper.id}</id><updated>{paper.published}</updated>"
             f"<published>{paper.published}</published><title>{escape(paper.title)}</title>"
             f"<summary>  {escape(abstract)}\n</summary>{authors}"
+            f'<arxiv:comment xmlns:arxiv="http://arxiv.org/schemas/atom">{escape(paper.comment)}</arxiv:comment>'
             f'<link title="pdf" href="{self.url}/pdf/{paper.id}" rel="related" type="application/pdf"/></entry>'
         )
 

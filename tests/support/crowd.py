@@ -161,7 +161,7 @@ class Somebody(PlainSQL):
 
     async def work(self) -> None:
         self.runs += 1
-        step = {"tool": self.mark, "args": ["x"], "status": "success"}
+        step = {"tool": self.mark, "args": {"what": "x"}, "status": "success"}
         run = f"run {self.runs}"
         self.keep("workflow", await self.memory.write_workflow(self.thread, run, self.says(), [step], self.says()))
 
@@ -211,7 +211,7 @@ class Somebody(PlainSQL):
         self.keep("messages", question)
         run = str(uuid4())
         entities = [Entity(self.dice.choice(_WORDS).title(), "name", self.says())]
-        step = {"tool": "t", "args": [], "status": "success"}
+        step = {"tool": "t", "args": {}, "status": "success"}
         turn = Turn(self.key(thread), run, question, self.says(), self.says(), "answer", [step], entities)
         await self.memory.finish_turn(turn)
         self.keep("messages", make_id("answer", self.key(thread), run))

@@ -50,6 +50,38 @@ def scanned_pdf(pages: int = 2, *, last_with_text: bool = False) -> bytes:
     return bytes(document.tobytes())
 
 
+def form_pdf(*, signs: bool = False) -> bytes:
+    """A form with its fields filled in; with `signs` only a tick of the font of signs."""
+    pymupdf = _library()
+    document = pymupdf.open()
+    page = document.new_page()
+
+    def field(name: str, kind: int, box: tuple[int, ...], value: object, **more: object) -> None:
+        widget = pymupdf.Widget()
+        widget.field_name, widget.field_type, widget.rect = name, kind, pymupdf.Rect(*box)
+        for key, each in more.items():
+            setattr(widget, key, each)
+        widget.field_value = value
+        page.add_widget(widget)
+
+    if signs:
+        page.insert_text((70, 60), "The lamp was lit.")
+        page.insert_font(fontname="zadb")
+        xref = page.get_contents()[0]
+        document.update_stream(xref, document.xref_stream(xref) + b"\nBT /zadb 11 Tf 50 782 Td (4) Tj ET")
+        return bytes(document.tobytes())
+    text, box, choice = (getattr(pymupdf, f"PDF_WIDGET_TYPE_{kind}") for kind in ("TEXT", "CHECKBOX", "COMBOBOX"))
+    page.insert_text((50, 60), "Name of the ship:")
+    field("ship", text, (150, 48, 300, 64), "Grey Seal")
+    for top, label, value in ((90, "I have read the rules", True), (130, "Send me the news", False)):
+        page.insert_text((70, top + 10), label)
+        field(f"box{top}", box, (50, top, 62, top + 12), value)
+    page.insert_text((50, 180), "Flag of the owner")
+    field("flag", choice, (50, 184, 200, 200), "green", choice_values=["red", "green"])
+    field("harbour", text, (350, 400, 500, 416), "Skerry Point")
+    return bytes(document.tobytes())
+
+
 def truncated_pdf(share: float = 0.3) -> bytes:
     """The first part of a PDF whose contents would come later."""
     whole = text_pdf(["A page that breaks off before it has begun."] * 40)

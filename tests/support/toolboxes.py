@@ -33,13 +33,13 @@ class Counting(Embedder):
             raise EmbeddingError("the model is out")
         return await self.real.query(text)
 
-    async def passages(self, texts: Sequence[str]) -> Vectors:
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:
         if self.fails:
             raise EmbeddingError("the model is out")
         self.texts += len(texts)
         if self.chance:
             return np.random.default_rng(1).normal(size=(len(texts), 384)).astype(np.float32)
-        return await self.real.passages(texts)
+        return await self.real.passages(texts, holes=holes)
 
 
 def box_of(descriptions: dict[str, str], **options: Any) -> Toolbox:

@@ -5,7 +5,7 @@ import pytest
 from ricordo.common.errors import DocumentError, InputError, NotFoundError, ServiceError
 from ricordo.graph.resources import Resources
 from ricordo.tools.arxiv import arxiv_search_candidates, fetch_and_save_paper_to_kb_db
-from tests.support.arxiv_server import ArxivServer
+from tests.support.arxiv_server import WITHDRAWN, ArxivServer
 from tests.support.pdfs import BAD
 from tests.tools.conftest import MakeRuntime
 
@@ -58,6 +58,16 @@ async def test_a_bad_pdf_is_told_by_name(runtime: MakeRuntime, arxiv: ArxivServe
     arxiv.pdf = fault
     with pytest.raises(DocumentError, match=r"2310\.08560"):
         await fetch_and_save_paper_to_kb_db("2310.08560", runtime=runtime())
+
+
+async def test_a_withdrawn_paper_is_told_as_such(runtime: MakeRuntime, arxiv: ArxivServer) -> None:
+    arxiv.papers = WITHDRAWN
+    found = json.loads(await arxiv_search_candidates("tides", runtime=runtime()))
+    assert "withdrawn by the author" in found[0]["withdrawn"]
+    with pytest.raises(NotFoundError, match=r"was withdrawn.*error in equation 3\. An earlier .*2401\.00001v1\.$"):
+        await fetch_and_save_paper_to_kb_db("2401.00001", runtime=runtime())
+    told = await fetch_and_save_paper_to_kb_db("2401.00002", runtime=runtime())
+    assert "Note: this paper was withdrawn: This paper was retracted by its authors." in told
 
 
 async def test_errors_say_what_to_do(runtime: MakeRuntime, arxiv: ArxivServer) -> None:

@@ -104,3 +104,22 @@ async def test_pages_and_offsets_out_of_bounds_say_the_bounds(parts: Resources, 
     for offset in (-1, 6):
         with pytest.raises(NotFoundError, match="0 to"):
             await read_tool_log(log_id, offset, runtime=runtime())
+
+
+async def test_a_thread_is_known_by_its_id_and_by_its_name_in_any_case(parts: Resources, runtime: MakeRuntime) -> None:
+    await talk(parts, "Last Week")
+    with pytest.raises(NotFoundError, match=r"no thread 'tomorrow'.*'Last Week'"):
+        await summarize_and_store("tomorrow", runtime=runtime())
+    assert "covers 4 messages" in await summarize_and_store('"last week"', runtime=runtime())
+    await talk(parts, "yesterday")
+    assert "covers 4 messages" in await summarize_and_store(str(thread_key("ada", "yesterday")), runtime=runtime())
+
+
+@pytest.mark.parametrize("given", ["current", "t", str(thread_key("ada", "t")), "T"])
+async def test_however_the_thread_is_named_its_question_is_not_summarised(
+    parts: Resources, runtime: MakeRuntime, given: str
+) -> None:
+    *_, question = await talk(parts)
+    now = runtime()
+    now.state["question_id"] = question
+    assert "covers 3 messages" in await summarize_and_store(given, runtime=now)

@@ -17,7 +17,7 @@ _POINTER_TEXT = 40  # tokens of the result that a pointer shows
 
 def results_in(exchange: Sequence[AnyMessage], *, pages: bool) -> list[ToolMessage]:
     """Return the results that are pages of what is stored, or those that are not."""
-    return [m for m in exchange if isinstance(m, ToolMessage) and is_page(m.name or "") is pages]
+    return [m for m in exchange if isinstance(m, ToolMessage) and _is_page(m) is pages]
 
 
 def note_of(message: ToolMessage) -> str | None:
@@ -28,9 +28,12 @@ def note_of(message: ToolMessage) -> str | None:
 
 
 def with_pointers(exchange: list[AnyMessage], limits: Limits) -> list[AnyMessage]:
-    """Return an exchange in which the results of all steps but the latest are pointers, where they were long."""
+    """Return an exchange in which the results of all steps but the latest are pointers, where they were long.
+
+    Pages stay: the model asked for their words. What they say is summed up when their steps are put in short.
+    """
     old = {id(m) for group in groups_of(exchange)[:-1] for m in group}
-    return _replaced(exchange, lambda m: _pointer(m, exchange, limits) if id(m) in old else m)
+    return _replaced(exchange, lambda m: _pointer(m, limits) if id(m) in old and not _is_page(m) else m)
 
 
 def without_page(exchange: list[AnyMessage], page: ToolMessage) -> list[AnyMessage]:
@@ -47,12 +50,15 @@ def _replaced(exchange: list[AnyMessage], change: Callable[[ToolMessage], ToolMe
     return [change(m) if isinstance(m, ToolMessage) else m for m in exchange]
 
 
-def _pointer(message: ToolMessage, exchange: list[AnyMessage], limits: Limits) -> ToolMessage:
+def _is_page(message: ToolMessage) -> bool:
+    """Tell whether a result is a page that was read; one that was not is what the tool said of the failure."""
+    return is_page(message.name or "") and message.status == "success"
+
+
+def _pointer(message: ToolMessage, limits: Limits) -> ToolMessage:
     text = tokens.text_of(message)
     if limits.count(text) <= _POINTER_ABOVE:
         return message
-    if is_page(message.name or ""):
-        return _withheld(message, exchange)
     if (note := note_of(message)) is None:
         return message
     short = head_and_tail(text, _POINTER_TEXT + limits.count(note), limits.count, note)

@@ -73,13 +73,16 @@ class Steps:
         return AIMessage(text, id=self._first, additional_kwargs={STEPS: mark})
 
     async def _what_was_found(self, rows: Iterable[Row], limits: Limits, most: int, seconds: float) -> str:
-        """Summarise the outputs of the steps that are new here, together with what was said of those before."""
+        """Summarise the outputs of the steps that are new here, together with what was said of those before.
+
+        A page of an output that is there whole says nothing more; any other page counts as what was found.
+        """
         new = {log_id for m in self._new if isinstance(m, ToolMessage) and (log_id := log_id_of(m))}
         source: list[Spoken] = [("before", self._found)] if self._found else []
         for row in rows:
-            if str(row["id"]) in new and not is_page(row["tool"]):
+            if str(row["id"]) in new and not (is_page(row["tool"]) and row["args"].get(_LOGGED) in self._ids):
                 source += [("assistant", row["said"])] if row["said"] else []
-                source.append((row["tool"], row["output"]))
+                source.append((row["tool"], _told(row)))
         if not source:
             return self._found
         made = await summarise(source, limits, most=most, seconds=seconds)
@@ -87,9 +90,16 @@ class Steps:
         return fenced[: fit(fenced, most, limits.count)].rstrip()
 
 
+def _told(row: Row) -> str:
+    """Return what a call brought; of a page what was fenced in it, without its head."""
+    if not is_page(row["tool"]) or row["status"] != "success":
+        return str(row["output"])
+    return "\n".join(line[2:] for line in row["output"].splitlines() if line.startswith("> "))
+
+
 def _line(row: Row) -> str:
     whole = call_text(row["tool"], row["args"])
-    if is_page(row["tool"]):
+    if is_page(row["tool"]) and row["status"] == "success":
         return f"> {whole}: read; call it again for the page"
     short = whole if len(whole) <= _ARGS_CHARACTERS else f"{whole[:_ARGS_CHARACTERS]} …)"
     return f"> {short}: {row['status']}, {row['tokens']} tokens, log_id {row['id']}"

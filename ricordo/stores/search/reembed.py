@@ -15,7 +15,7 @@ from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.connection import Connection, alone
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.embedding_space import TABLES, index_name, make_index
-from ricordo.stores.search.units import literal
+from ricordo.stores.search.units import is_whole, literal
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -137,15 +137,14 @@ async def _embed_user(db: Database, embedder: Embedder, table: str, user: str) -
         if not rows:
             break
         after = rows[-1]["place"]
-        vectors = await embedder.passages([row["text"] for row in rows])
+        vectors = await embedder.passages([row["text"] for row in rows], holes=True)
+        whole = [(row, literal(vector)) for row, vector in zip(rows, vectors, strict=True) if is_whole(vector)]
         async with db.transaction(user) as conn:
-            written = await _write(conn, table, embedder.model_id, rows, [literal(vector) for vector in vectors])
+            written = await _write(conn, table, embedder.model_id, whole)
         yield written
 
 
-async def _write(
-    conn: Connection, table: str, model: str, rows: Sequence[dict[str, Any]], vectors: Sequence[str]
-) -> int:
+async def _write(conn: Connection, table: str, model: str, rows: Sequence[tuple[dict[str, Any], str]]) -> int:
     """Put the new vectors in place of the old ones, except where the text has changed since it was read."""
     cursor = await conn.execute(
         sql.SQL(
@@ -153,7 +152,7 @@ async def _write(
             "FROM unnest(%s::uuid[], %s::bytea[], %s::halfvec[]) AS n(id, hash, embedding) "
             "WHERE t.id = n.id AND t.hash = n.hash"
         ).format(sql.Identifier(table)),
-        (model, [row["id"] for row in rows], [bytes(row["hash"]) for row in rows], vectors),
+        (model, [row["id"] for row, _ in rows], [bytes(row["hash"]) for row, _ in rows], [text for _, text in rows]),
     )
     return cursor.rowcount
 

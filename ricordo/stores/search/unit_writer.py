@@ -14,7 +14,7 @@ from ricordo.common.words import date_words, terms
 from ricordo.models.embedding_models import Vectors
 from ricordo.models.embeddings import text_hash
 from ricordo.stores.postgres.connection import Connection
-from ricordo.stores.search.units import Prepared, Unit, literal
+from ricordo.stores.search.units import Prepared, Unit, is_whole, literal
 
 SEQUENCES: Mapping[str, str] = {"knowledge_base": "document_id", "user_memory": "thread_id"}
 """The column whose units follow each other, for tables that have such an order."""
@@ -52,8 +52,8 @@ def _record(unit: Unit, vector: Vectors, user_id: str, model: str) -> Record:
         "content": clean(unit.content),
         "indexed": None if unit.indexed is None else text,
         "hash": "\\x" + text_hash(text).hex(),
-        "embedding": literal(vector),
-        "embedding_model": model,
+        "embedding": literal(vector) if is_whole(vector) else None,
+        "embedding_model": model if is_whole(vector) else None,
         "words": list(words),
         "counts": list(words.values()),
         "length": words.total(),

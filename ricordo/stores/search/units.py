@@ -107,6 +107,11 @@ async def make_query(embedder: Embedder, text: str) -> Query:
     return Query(text, embedding, words, await embedder.background())
 
 
+def is_whole(vector: Vectors) -> bool:
+    """Tell a vector from a hole, where the model had none for a text."""
+    return bool(np.isfinite(vector[:1]).all())
+
+
 def literal(vector: Vectors) -> str:
     """Write a vector of unit length as PostgreSQL reads it, to six decimals: half precision holds no more."""
     # Whole numbers are written three times as fast as fractions.

@@ -15,7 +15,7 @@ from ricordo.stores.search import unit_writer
 from ricordo.stores.search.embedding_space import TABLES, ensure_space
 from ricordo.stores.search.fusion import closeness
 from ricordo.stores.search.statements import Search
-from ricordo.stores.search.units import Hit, Prepared, Query, Unit, covered, likeness, literal, make_query
+from ricordo.stores.search.units import Hit, Prepared, Query, Unit, covered, is_whole, likeness, literal, make_query
 
 __all__ = [
     "TABLES",
@@ -26,6 +26,7 @@ __all__ = [
     "Unit",
     "VectorMemory",
     "ensure_space",
+    "is_whole",
     "make_query",
 ]
 
@@ -41,13 +42,14 @@ class VectorMemory:
         self.embedder = embedder
         self._search = Search(table, embedder.model_id, near=table in unit_writer.SEQUENCES)
 
-    async def prepare(self, conn: Connection, user_id: str, units: Sequence[Unit]) -> Prepared:
+    async def prepare(self, conn: Connection, user_id: str, units: Sequence[Unit], *, holes: bool = False) -> Prepared:
         """Embed units, except those whose text this memory holds already or was embedded before a crash.
 
         Args:
             conn: A transaction of the user, best not the one that writes, which then need not wait for the model.
             user_id: Whose units they are.
             units: What is to be written.
+            holes: A unit that the model has no vector for gets one of NaN, and is found by its words alone.
 
         Raises:
             EmbeddingError: The model cannot be loaded or reached.
@@ -58,13 +60,14 @@ class VectorMemory:
         hashes = [text_hash(text) for text in texts]
         known = await self._known(conn, hashes)
         missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in known}
-        vectors = await self.embedder.passages(list(missing.values()))
+        vectors = await self.embedder.passages(list(missing.values()), holes=holes)
         known.update(zip(missing, vectors, strict=True))
+        missing = {key: text for key, text in missing.items() if is_whole(known[key])}
         if len(missing) >= _WORTH_CACHING:
             await conn.execute(
                 "INSERT INTO embedding_cache (user_id, model, hash, embedding) "
                 "SELECT %s, %s, * FROM unnest(%s::bytea[], %s::halfvec[]) ON CONFLICT DO NOTHING",
-                (user_id, self.embedder.model_id, list(missing), [literal(vector) for vector in vectors]),
+                (user_id, self.embedder.model_id, list(missing), [literal(known[key]) for key in missing]),
             )
         return Prepared(units, np.stack([known[key] for key in hashes]))
 

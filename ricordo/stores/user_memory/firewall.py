@@ -18,7 +18,10 @@ from ricordo.stores.user_memory.firewall_words import (
     ASSIGNS,
     CODE,
     DIRECTS,
+    ENDS,
     FORGETS,
+    GOES_ON,
+    IT_IS,
     KEEPS,
     MEMORY,
     OPENERS,
@@ -42,6 +45,8 @@ _SHORT = 60
 """Characters of a message that can be no more than a yes."""
 _EXACT = re.compile(EMAIL + r"|https?://[^\s<>\"']+|\d+(?:[.,:/-]\d+)*")
 """What must stand in the source as it is: addresses and numbers."""
+_USER = re.compile("^(?:用户|我)的?")
+"""The user as the subject, where no space tells it from the next word."""
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -132,6 +137,38 @@ def assertions(text: str) -> Iterable[str]:
                 yield plain
 
 
+def states(content: str, text: str) -> bool:
+    """Tell whether a text has what a statement says, be it as a statement, a request or a question.
+
+    >>> states("The user loves jazz.", "Do I love jazz?"), states("The user loves jazz.", "Find jazz concerts.")
+    (True, False)
+    """
+    claim = _Words(_USER.sub("", content))
+    return claim.share_in(text) >= _KNOWN and claim.exact_in(text) and claim.takes_a_side_in(text)
+
+
+def share_of(content: str, text: str, *, beside: str = "") -> float:
+    """Return the share of a statement's words that stand in a text, without those that stand `beside`; 1 if none do."""
+    mine = {_beginning(term) for term in about(content)} - {_beginning(term) for term in said_in(beside)}
+    return len(mine & {_beginning(term) for term in said_in(text)}) / len(mine) if mine else 1.0
+
+
+def may_end(content: str, memory_id: UUID, heard: Heard) -> bool:
+    """Tell whether the user, in this turn, says of a task or an event that it is done, over or off.
+
+    Args:
+        content: What it says.
+        memory_id: Its id.
+        heard: What was said.
+    """
+    said = [line for spoken in heard.now for line in assertions(spoken.text)]
+    ending = "\n".join(line for line in said if ENDS.search(GOES_ON.sub(" ", line)))
+    if not ending or FORGETS.search(ending):
+        return False
+    before = "\n".join([heard.asked, *(spoken.text for spoken in heard.before[:1])]) if IT_IS.search(ending) else ""
+    return str(memory_id) in ending.lower() or _share_beginnings(content, f"{ending}\n{before}")
+
+
 def may_forget(content: str, memory_id: UUID, heard: Heard, *, first: bool) -> bool:
     """Tell whether the user, in this turn, wants a memory forgotten.
 
@@ -208,6 +245,13 @@ class _Words:
             return True
         enough = self.share_of(text, also) >= _GROUNDED and self.exact_in(text)
         return enough and self._names_in(f"{text}\n{also}") and self.agrees(lines)
+
+    def takes_a_side_in(self, text: str) -> bool:
+        """Tell whether a text speaks of liking where the statement does: who wants jazz found need not love it."""
+        sides = [clause for part in sentences(text) if self.share_of(part) for clause in parse(part).clauses]
+        return all(clause.liking is None for clause in self._claim.clauses) or any(
+            clause.liking is not None and any(self._touches(token.stem) for token in clause.tokens) for clause in sides
+        )
 
     def _touches(self, word: str) -> bool:
         # Scripts without spaces: terms are pairs of characters, a statement's words are single ones.

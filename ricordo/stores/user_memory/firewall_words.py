@@ -117,6 +117,31 @@ REMOVES = any_of(
 )
 """That something is to go, or is wrong: of a memory it means the same, of a file it does not."""
 
+ENDS = any_of(
+    phrases(r"""
+        done|finished|completed?|(?:is|are|was|'s|were|now) (?:\w+ )?(?:over|off|past|settled|behind (?:me|us))
+        cancell?ed|called off|dealt with|taken care of|tick\w* off|cross\w* off|over and done|fell through
+        (?:took|has taken|have taken) place|(?:no longer|not) (?:needed|necessary|on)|wrapped up
+        fatt[oaie]|finit[oaie]|conclus[oaie]|completat[oaie]|annullat[oaie]|saltat[oaie]|sbrigat[oaie]|disdett[oaie]
+        cancellat[oaie]|passat[oaie]|non serve più|terminat[oaie]
+        hech[oa]s?|terminad[oa]s?|acabad[oa]s?|cancelad[oa]s?|anulad[oa]s?
+        fini(?:e|s|es)?|terminée?s?|annulée?s?|faite?s?|passée?s?
+        erledigt|fertig|vorbei|abgesagt|abgeschlossen|geschafft|ausgefallen
+    """),
+    "完成了?|做完|办完|取消|结束|搞定",
+)
+"""That a task or an event is done, over or off."""
+
+GOES_ON = any_of(
+    r"\b(?:not|never|isn't|aren't|wasn't|weren't|hasn't|haven't|nearly|almost|half|non|nicht|noch|pas|todavía no|no)\s+"
+    r"(?:\w+\s+){0,2}?(?:done|finished|completed?|over|off|cancell?ed|settled|fatt[oaie]|finit[oaie]|conclus[oaie]|"
+    r"completat[oaie]|annullat[oaie]|terminat[oaie]|hech[oa]|terminad[oa]|fini|terminé|annulé|erledigt|fertig|vorbei)\b",
+    r"\b(?:will|shall|must|should|to|has to|have to|gets?|until|when|once|if)\s+(?:\w+\s+){0,3}?"
+    r"(?:be|get|is|are|been)?\s*(?:done|finished|completed?|over)\b",
+    "(?:没|未|没有|還沒|还没)(?:完成|做完|办完|取消|结束)",
+)
+"""The opposite: that it is still to come."""
+
 ALL_OF_IT = any_of(
     phrases(r"""
         everything|all (?:of )?(?:it|that|them|my|the|your|memor\w+|about me|you know)|all(?=\W*$)
@@ -132,6 +157,14 @@ THIS_ONE = any_of(
     r"\b(?:dimentica|scorda|scordate|cancella|elimina|rimuovi|togli|olvída|bórra)(?:lo|la|li|le)\b|它|这个|那个",
 )
 """That a memory is meant of which was just spoken."""
+
+IT_IS = re.compile(
+    r"(?:^|[.,;!?] )\W*(?:it|that|this|they|those|quello|quella|questo|questa|eso|esto|ça|cela|c'est|das|es)"
+    r"(?:'s|'re| is| are| was| has| have| è| sono| ist| est| fue)?\b(?! \w+ (?:is|are|was|has|è|ist|est)\b)"
+    r"|^\W*\w+[.!]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""That what ends is what was just spoken of: *it is done*, *done!*"""
 
 MEMORY = any_of(phrases(r"memor(?:y|ies|ia|ie)|mémoire|ricord[oi]|remember\w*|gedächtnis|recuerdos?"), "记忆")
 """That memory is spoken of."""

@@ -6,7 +6,9 @@ from uuid import UUID
 from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.user_memory.firewall import Heard, Spoken
 
-FROM_MEMORY = ("recall", "remember", "update_memory", "forget", "expand_summary", "summarize_and_store")
+WRITERS = ("remember", "update_memory", "forget")
+"""Tools by which user memory changes."""
+FROM_MEMORY = ("recall", *WRITERS, "expand_summary", "summarize_and_store")
 """Tools whose results are what memory holds already; all others bring something from outside."""
 _OWN_WORDS = ("read_toolbox", "get_current_time")
 """Tools whose results nobody outside can write."""

@@ -18,7 +18,18 @@ from ricordo.stores.user_memory.rows import Row
 
 Actor = Literal["user", "agent", "system"]
 Action = Literal[
-    "remember", "repeat", "merge", "supersede", "update", "refuse", "forget", "undo", "purge", "export", "import"
+    "remember",
+    "repeat",
+    "merge",
+    "supersede",
+    "update",
+    "refuse",
+    "forget",
+    "undo",
+    "purge",
+    "export",
+    "import",
+    "end",
 ]
 
 

@@ -128,8 +128,8 @@ async def critical(conn: Connection, limit: int) -> list[Row]:
     return await select(conn, condition.format(LIVE), [limit])
 
 
-async def retire(conn: Connection, ids: Sequence[UUID], by: UUID, moment: datetime) -> None:
-    """End the time of memories; what takes their place is there at the end of the transaction."""
+async def retire(conn: Connection, ids: Sequence[UUID], by: UUID | None, moment: datetime) -> None:
+    """End the time of memories; what takes their place, if anything does, is there at the end of the transaction."""
     if ids:
         await conn.execute(
             "UPDATE user_memory SET valid_to = greatest(%s, valid_from), superseded_by = %s, updated_at = %s "

@@ -15,6 +15,7 @@ from ricordo.stores.user_memory.claims import parse
 from ricordo.stores.user_memory.history import Actor, Event
 from ricordo.stores.user_memory.reading import MemoryReader, missing
 from ricordo.stores.user_memory.rows import LIVE, Row
+from ricordo.stores.user_memory.traces import erase
 from ricordo.stores.user_memory.truth import Relation, may_replace, near, relation
 from ricordo.stores.user_memory.work import Importance, Outcome, Said, Work, is_live, tidy
 
@@ -117,8 +118,11 @@ class UserMemory(MemoryReader):
     ) -> Forgotten:
         """Forget a memory and its earlier words; it can be brought back until it is purged.
 
+        What workflows and entities hold of it goes at once, and for good.
+
         Raises:
             NotFoundError: This user has no such memory, or it was forgotten before.
+            EmbeddingError: The embedding model cannot be used.
         """
         key = parse_id(memory_id, "memory")
         async with self.db.transaction(self.user_id) as conn:
@@ -128,10 +132,27 @@ class UserMemory(MemoryReader):
                 raise missing(memory_id, row)
             gone = [one for one in await rows.line(conn, key, forward=False) if one["deleted_at"] is None]
             await rows.mark_forgotten(conn, [one["id"] for one in gone], moment, reason)
+            await erase(conn, self.memory.embedder, self.user_id, gone)
             events = [Event(actor, "forget", one["id"], thread, reason) for one in gone]
             await history.note(conn, self.user_id, moment, *events)
             last = await rows.latest(conn, key)
         return Forgotten(row, [one for one in gone if one["id"] != key], last if last and is_live(last) else None)
+
+    async def end(self, memory_id: str, reason: str, *, actor: Actor = "agent", thread: UUID | None = None) -> Row:
+        """End a task or an event that is done, over or off: it holds no longer, and stays in history.
+
+        Raises:
+            InputError: It has ended before.
+            NotFoundError: This user has no such memory, or it was forgotten.
+        """
+        async with self.db.transaction(self.user_id) as conn:
+            moment = await rows.lock(conn)
+            row = await self._current(conn, memory_id)
+            if not is_live(row):
+                raise InputError(f"The memory '{row['id']}' has ended already: it is in history.")
+            await rows.retire(conn, [row["id"]], None, moment)
+            await history.note(conn, self.user_id, moment, Event(actor, "end", row["id"], thread, reason))
+        return row
 
     async def undo(self, memory_id: str | None = None, *, days: float, actor: Actor = "user") -> Forgotten:
         """Bring back what was forgotten together with a memory, or last of all.

@@ -42,7 +42,8 @@ def passage(
     head += [f"shared by={row['user_id']}"] if reader and row["user_id"] != reader else []
     head += [f"tags={','.join(row['tags'])}"] if row["tags"] else []
     if as_of is not None and row["valid_to"] is not None:
-        head.append(f"held until={stamp(row['valid_to'])}, then replaced")
+        then = "replaced" if row["superseded_by"] else "over"
+        head.append(f"held until={stamp(row['valid_to'])}, then {then}")
     head += [f"score={score:.2f}"] if score is not None else []
     return Passage(str(row["id"]), " ".join(head), row["content"])
 

@@ -16,6 +16,7 @@ from ricordo.stores.user_memory import history, rows
 from ricordo.stores.user_memory.claims import parse
 from ricordo.stores.user_memory.history import Actor, Event
 from ricordo.stores.user_memory.rows import Row, Source
+from ricordo.stores.user_memory.traces import erase
 from ricordo.stores.user_memory.truth import Origin, Relation, may_replace, relation
 
 Type = Literal["fact", "preference", "event", "task"]
@@ -171,8 +172,10 @@ class Work:
         return Outcome("refused", firm)
 
     async def _note(self, action: history.Action, key: UUID, replaced: Sequence[Row]) -> None:
-        """Write down where it comes from and what was done."""
+        """Write down where it comes from and what was done; what it replaced goes from other memories too."""
         said = self.said
+        if replaced:
+            await erase(self.conn, self.memory.embedder, self.user_id, replaced, instead=said.content)
         source = Source(said.origin, said.content, said.thread_id, said.message_id)
         await rows.add_source(self.conn, self.user_id, key, source, self.moment)
         gone = [Event(self.actor, "supersede", row["id"], said.thread_id, self.reason, {"by": key}) for row in replaced]

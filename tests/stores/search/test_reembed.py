@@ -169,7 +169,7 @@ async def test_what_agents_write_meanwhile_is_embedded_too(
     passages = minilm.passages
     written: list[bool] = []
 
-    async def meanwhile(texts: list[str]) -> Any:
+    async def meanwhile(texts: list[str], **options: Any) -> Any:
         if not written:
             written.append(True)
             for user in ("anna", "zoe"):
@@ -178,7 +178,7 @@ async def test_what_agents_write_meanwhile_is_embedded_too(
             async with db.transaction("anna") as conn:
                 unit = Unit(make_id("changed"), "x", {"run_id": "r", "request": "x", "outcome": "x"})
                 await late.workflow.write(conn, "anna", [unit])
-        return await passages(texts)
+        return await passages(texts, **options)
 
     monkeypatch.setattr(minilm, "passages", meanwhile)
     await reembed(db, minilm)

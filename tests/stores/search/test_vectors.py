@@ -27,9 +27,9 @@ class Counting(Embedder):
         self.__dict__ |= model.__dict__
         self.embedded: list[str] = []
 
-    async def passages(self, texts: Sequence[str]) -> Vectors:
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:
         self.embedded += texts
-        return await super().passages(texts)
+        return await super().passages(texts, holes=holes)
 
 
 @pytest.fixture
