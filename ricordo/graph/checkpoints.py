@@ -10,21 +10,21 @@ from psycopg_pool import AsyncConnectionPool
 from ricordo.stores.postgres.connection import Connection, normalise
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from ricordo.graph.saver import Saver
 
 _CONNECTIONS = 4
 
 
 @asynccontextmanager
-async def open_checkpointer(dsn: str) -> "AsyncIterator[AsyncPostgresSaver]":
+async def open_checkpointer(dsn: str) -> "AsyncIterator[Saver]":
     """Open the saver on a migrated database, in the current event loop.
 
     It works as the database's owner: the application's role has no right on the checkpoints.
     """
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver  # noqa: PLC0415 - the CLI's --help need not wait
+    from ricordo.graph.saver import Saver  # noqa: PLC0415 - LangGraph's is slow to import, and the CLI's --help need not wait
 
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     async with AsyncConnectionPool[Connection](
         normalise(dsn), min_size=1, max_size=_CONNECTIONS, kwargs=options, open=False
     ) as pool:
-        yield AsyncPostgresSaver(pool)
+        yield Saver(pool)

@@ -42,6 +42,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
         "tools_offered": [],
         "tool_calls": [],
         "compactions": [],
+        "usage": None,
         "exhausted": False,
         "overflows": 0,
         "stop_reason": None,

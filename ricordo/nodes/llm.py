@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages.ai import add_usage
 from langgraph.runtime import Runtime
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
@@ -54,6 +55,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         return update | {"stop_reason": "error", "error": str(error)}
     if reply.usage_metadata:
         resources.usage.learn(limits.model, round(use["tokens"] / limits.ratio), reply.usage_metadata["input_tokens"])
+        update["usage"] = add_usage(state.get("usage"), reply.usage_metadata)
     return update | {"overflows": 0, **_outcome(reply, wrap_up=wrap_up)}
 
 

@@ -34,7 +34,8 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     exchange = exchange_of(state)
     answer = _answer(state, limits)
-    final = AIMessage(answer, id=_answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"])))
+    final_id = _answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"]))
+    final = AIMessage(answer, id=final_id, usage_metadata=state.get("usage"))
     if question_id := state.get("question_id"):
         question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))
         turn = Turn(

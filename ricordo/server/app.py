@@ -15,11 +15,11 @@ from ricordo.graph.resources import get_resources, open_resources
 from ricordo.server.door import CheckedContext, ThreadsFromElsewhere
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from ricordo.graph.saver import Saver
 
 
 @asynccontextmanager
-async def checkpointer() -> "AsyncIterator[AsyncPostgresSaver]":
+async def checkpointer() -> "AsyncIterator[Saver]":
     """Open the resources, and on their database the saver that CLI and notebooks use too.
 
     The server enters this before its workers begin, and leaves it after they have ended. The lifespan of `app` is the

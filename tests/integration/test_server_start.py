@@ -159,4 +159,5 @@ def test_the_image_is_described_without_docker(tmp_path: Path) -> None:
     )
     said = (tmp_path / "Dockerfile").read_text()
     assert "/graph/agent.py:graph" in said
+    assert "ENV LANGSMITH_TRACING=false" in said
     assert "/ricordo/server/app.py:checkpointer" in said
