@@ -26,7 +26,8 @@ from ricordo.common.settings import Settings
 from ricordo.common.text import clean
 from ricordo.graph import events
 from ricordo.graph.agent import builder
-from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.graph.branch import MEMORY_LEADS
+from ricordo.graph.checkpoints import checkpointer_of
 from ricordo.graph.context import Context
 from ricordo.graph.events import ToolEnded, ToolStarted, WindowCompacted, WindowFilled
 from ricordo.graph.resources import Resources, open_resources, within
@@ -139,7 +140,7 @@ class Agent:
             limit = (chosen.max_iterations or self.resources.settings.max_iterations) + 2
             run: RunnableConfig = {
                 **traced,
-                "configurable": {"thread_id": str(key)},
+                "configurable": {"thread_id": str(key), MEMORY_LEADS: True},
                 "run_id": uuid4(),
                 "recursion_limit": limit * _STEPS_PER_ITERATION,
             }
@@ -208,7 +209,7 @@ async def open_agent(
     """
     async with (
         open_resources(settings, models) as resources,
-        open_checkpointer(resources.db.dsn) as saver,
+        checkpointer_of(resources.db) as saver,
         aclosing(Agent(resources, saver)) as agent,
     ):
         yield agent

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from ricordo.graph import prompts
+from ricordo.graph.branch import dialogue_of, follow
 from ricordo.graph.compaction.steps import READERS
 from ricordo.graph.context import context_of
 from ricordo.graph.exchange import exchange_of, repaired
@@ -35,9 +36,11 @@ def system_prompt(runtime: Any) -> SystemMessage:
 
 
 async def window_of(state: State, runtime: Any) -> Window:
-    """Return the turn's window; read again when the turn goes on in another process."""
+    """Return the turn's window; read again when the turn goes on in another process, or from an earlier step."""
     if (window := state.get("window")) is not None:
         return window
+    rows = [asked] if (asked := question_of(state)) else []
+    await follow(runtime, dialogue_of(state["messages"]), rows)
     question = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), HumanMessage(""))
     return await read_window(runtime, tokens.text_of(question), question_of(state))
 

@@ -36,6 +36,17 @@ _COPY = (
     SELECT %(to)s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, CASE
         WHEN metadata ? 'thread_id' THEN metadata || jsonb_build_object('thread_id', %(to)s::text) ELSE metadata END
     FROM checkpoints WHERE thread_id = %(of)s ON CONFLICT DO NOTHING""",
+    # And conversation memory, all of it open; the rows are those of the thread's user.
+    "SELECT set_config('app.user_id', user_id, true) FROM threads WHERE thread_id::text = %(of)s",
+    """
+    INSERT INTO threads (thread_id, user_id, name) SELECT %(to)s::uuid, user_id, %(to)s FROM threads
+    WHERE thread_id::text = %(of)s ON CONFLICT DO NOTHING""",
+    """
+    INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens, created_at, said_as, aside)
+    SELECT md5(m.id::text || %(to)s)::uuid, m.user_id, t.thread_id, run_id, role, content, tokens, m.created_at,
+        said_as, aside
+    FROM messages m JOIN threads t ON t.thread_id = %(to)s::uuid AND t.user_id = m.user_id
+    WHERE m.thread_id::text = %(of)s ORDER BY m.seq ON CONFLICT DO NOTHING""",
 )
 
 
@@ -53,7 +64,7 @@ class Saver(AsyncPostgresSaver):
                 await cur.execute(statement.encode(), (runs,))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of a thread; conversation memory follows with the copy's first turn."""
+        """Copy all checkpoints of a thread, and what was said in it."""
         async with self._cursor() as cur, cur.connection.transaction():
             for statement in _COPY:
                 await cur.execute(statement.encode(), {"of": str(source_thread_id), "to": str(target_thread_id)})

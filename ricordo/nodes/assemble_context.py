@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from ricordo.common.text import clean, make_id
 from ricordo.common.together import together
+from ricordo.graph.branch import answered, follow
 from ricordo.graph.context import Context, thread_of, user_of
 from ricordo.graph.exchange import is_exchange
 from ricordo.graph.memories import read_window
@@ -54,6 +55,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     manager = get_resources().manager.for_user(user_of(runtime))
     thread_id = thread_of(runtime)
     ids = [make_id("question", thread_key(manager.user_id, thread_id), m.id, text_of(m)) for m in asked]
+    await follow(runtime, answered(state["messages"]), ids)
     *before, now = zip(ids, asked, strict=True)
     await _store(manager, thread_id, fresh["run_id"], before)  # they belong in this turn's window
     _, window = await together(
@@ -73,7 +75,9 @@ async def _store(manager: MemoryManager, thread_id: str, run_id: str, asked: lis
     for message_id, message in asked:
         text = text_of(message)
         if text.strip():
-            await manager.write_conversational_memory(thread_id, "user", text, run_id=run_id, message_id=message_id)
+            await manager.write_conversational_memory(
+                thread_id, "user", text, run_id=run_id, message_id=message_id, said_as=message.id
+            )
 
 
 def _run_id(runtime: Runtime[Context], asked: list[HumanMessage]) -> str:

@@ -37,7 +37,9 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         "iterations": state["iterations"] + (not wrap_up),
         "exhausted": False,
     }
-    left = state["started_at"] + limits.deadline_seconds - time.time()
+    began = state["started_at"] if state.get("window") else time.time()  # taken up again from here, maybe much later
+    update["started_at"] = began
+    left = began + limits.deadline_seconds - time.time()
     try:
         async with asyncio.timeout(max(0.0, left)) as clock:
             reply = await ask(resources.chat_model(limits.model), limits.model, messages, prompt.schemas_of(offered))

@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 
 from ricordo.common.text import make_id
 from ricordo.graph import prompts
+from ricordo.graph.branch import QUESTION
 from ricordo.graph.context import Context, thread_of, user_of
 from ricordo.graph.entity_model import find_entities
 from ricordo.graph.exchange import exchange_of
@@ -18,9 +19,6 @@ from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.turn import Turn
-
-_QUESTION = 20_000
-"""Characters of a question that stay in the state."""
 
 
 @timed
@@ -46,6 +44,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
             answer=answer,
             stop_reason=state["stop_reason"] or "answer",
             steps=[{"tool": c["tool"], "args": list(c["args"]), "status": c["status"]} for c in calls],
+            said_as=final.id,
             entities=await find_entities(question, _said_anew(state, answer, limits), limits),
         )
         await manager.finish_turn(turn)
@@ -57,9 +56,9 @@ def _shortened(state: State) -> list[AnyMessage]:
     """Return a very long question's beginning, to stand in its place: memory has it, and checkpoints would carry it."""
     asked = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), None)
     said = tokens.text_of(asked) if asked else ""
-    if asked is None or len(said) <= _QUESTION or not state.get("question_id"):
+    if asked is None or len(said) <= QUESTION or not state.get("question_id"):
         return []
-    return [HumanMessage(f"{said[:_QUESTION]}\n{prompts.QUESTION_CUT.format(more=len(said) - _QUESTION)}", id=asked.id)]
+    return [HumanMessage(f"{said[:QUESTION]}\n{prompts.QUESTION_CUT.format(more=len(said) - QUESTION)}", id=asked.id)]
 
 
 def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:
