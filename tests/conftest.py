@@ -21,7 +21,7 @@ from ricordo.stores.postgres.migrate import migrate
 
 if TYPE_CHECKING:
     from ricordo.models.embeddings import Embedder
-    from tests.support.openai_server import OpenAIServer
+    from tests.support.stand_ins.openai_server import OpenAIServer
 
 # Nothing is timed: a machine may be slow, and its other work may come first.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -127,7 +127,7 @@ def embedder() -> "Embedder":
 @pytest.fixture
 def openai_server() -> "Iterator[OpenAIServer]":
     """A model server on localhost that the settings lead to; what OpenAI itself would refuse fails the test."""
-    from tests.support.openai_server import OpenAIServer  # noqa: PLC0415 - most tests need none
+    from tests.support.stand_ins.openai_server import OpenAIServer  # noqa: PLC0415 - most tests need none
 
     with OpenAIServer() as model:
         os.environ.update(model.settings())

@@ -1,7 +1,7 @@
 """`ricordo ask`: one question, one answer."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,7 +35,7 @@ def ask(
       git diff | ricordo ask - --json | jq -r .answer
     """
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if question == "-" else output.as_text(question)
-    context: dict[str, object] = {"user_id": output.as_text(user), "model": model, "max_iterations": max_iterations}
+    context: dict[str, Any] = {"user_id": output.as_text(user), "model": model, "max_iterations": max_iterations}
     output.stdout()  # from here on, what others print goes to standard error
 
     async def turn() -> int:
@@ -47,7 +47,7 @@ def ask(
     output.run(turn, as_json=as_json)
 
 
-async def _turn(question: str, thread: str, context: dict[str, object], *, as_json: bool) -> "Answer":
+async def _turn(question: str, thread: str, context: dict[str, Any], *, as_json: bool) -> "Answer":
     from ricordo.common.errors import InputError
     from ricordo.graph.notebook import Answer, open_agent
 

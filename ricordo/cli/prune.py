@@ -26,13 +26,13 @@ async def prune(
       ricordo prune --json
     """
     from ricordo.common.settings import get_settings
-    from ricordo.graph.checkpoints import open_checkpointer
+    from ricordo.graph.thread.checkpoints import checkpointer_of
     from ricordo.stores.postgres.database import open_database
     from ricordo.stores.retention import keep_of
     from ricordo.stores.retention import prune as remove
 
     settings = get_settings()
-    async with open_database(settings) as db, open_checkpointer(db.dsn) as saver:
+    async with open_database(settings) as db, checkpointer_of(db) as saver:
         pruned = await remove(db, saver, keep_of(settings), dry_run=dry_run)
     if as_json:
         output.write_json({"dry_run": dry_run, **pruned.as_dict()})

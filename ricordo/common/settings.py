@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     """Folder of the embedded database and of the chat's history."""
     database_url: SecretStr | None = None
     """A PostgreSQL of one's own, with pgvector: `postgresql://user:password@host/database`. None: the embedded one."""
+    database_direct_url: SecretStr | None = None
+    """The same database past a pooler, where `database_url` is one in transaction mode: for locks and migrations."""
 
     model: str | None = None
     """Chat model, `provider:name`. None: `openai:gpt-5-mini` with a key or a base URL, else `offline`."""
@@ -170,6 +172,12 @@ class Settings(BaseSettings):
     def _thresholds_are_in_order(self) -> "Settings":
         if self.compact_to >= self.compact_above:
             raise ValueError("RICORDO_COMPACT_TO must be below RICORDO_COMPACT_ABOVE")
+        return self
+
+    @model_validator(mode="after")
+    def _the_direct_address_is_a_second_one(self) -> "Settings":
+        if self.database_direct_url and not self.database_url:
+            raise ValueError("RICORDO_DATABASE_DIRECT_URL needs RICORDO_DATABASE_URL, the pooler's address, beside it")
         return self
 
     @property

@@ -15,9 +15,9 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from ricordo.common.settings import Settings
 from ricordo.evals.scratch import scratch_database
-from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.notebook import Agent
 from ricordo.graph.resources import Resources, in_use
+from ricordo.graph.thread.checkpoints import open_checkpointer
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.manager import MemoryManager
 

@@ -4,7 +4,7 @@ from langgraph.graph import END, START, StateGraph
 
 from ricordo.graph.context import Context
 from ricordo.graph.routing import after_assemble, after_check, after_llm, after_tools
-from ricordo.graph.state import InputState, State
+from ricordo.graph.state import InputState, OutputState, State
 from ricordo.nodes.assemble_context import assemble_context
 from ricordo.nodes.check_window import check_window
 from ricordo.nodes.compact import compact
@@ -13,7 +13,7 @@ from ricordo.nodes.llm import llm
 from ricordo.nodes.persist_workflow import persist_workflow
 from ricordo.nodes.retrieve_tools import retrieve_tools
 
-builder = StateGraph(State, context_schema=Context, input_schema=InputState)
+builder = StateGraph(State, context_schema=Context, input_schema=InputState, output_schema=OutputState)
 
 builder.add_node(assemble_context)
 builder.add_node(check_window)
@@ -34,3 +34,5 @@ builder.add_edge("persist_workflow", END)
 
 graph = builder.compile(name="ricordo")
 """Without a checkpointer: the server brings its own, `ricordo.graph.notebook` compiles the same builder with one."""
+graph.stream_channels = graph.output_channels
+# A server sends every value of every step: the window alone would be half of it, and memory is not everybody's to read.

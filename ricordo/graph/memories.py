@@ -10,6 +10,7 @@ from ricordo.common.together import together
 from ricordo.graph.context import context_of, thread_of, user_of
 from ricordo.graph.limits import SUMMARY_SHARE, Limits, limits_of
 from ricordo.graph.resources import get_resources
+from ricordo.graph.tracing import as_retriever
 from ricordo.graph.window import Segment, Window
 from ricordo.stores.pages import fenced_count, head_and_tail
 from ricordo.stores.passages import Passage
@@ -51,7 +52,8 @@ async def read_window(runtime: Any, question: str, question_id: UUID | None) -> 
         "Summary": manager.read_summary_context(thread_id),
         "User": found(manager.read_user_memory, context.user_memory_k),
     }
-    results = dict(zip(reads, await together(*reads.values()), strict=True))
+    traced = [as_retriever(f"{name} Memory", question, manager.user_id, read) for name, read in reads.items()]
+    results = dict(zip(reads, await together(*traced), strict=True))
     return Window(question, {name: segment(name, passages, limits) for name, passages in results.items()})
 
 

@@ -17,22 +17,41 @@ from typing import Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 
 from ricordo.common.errors import InputError
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
+from ricordo.graph import events
 from ricordo.graph.agent import builder
-from ricordo.graph.attachments import named
-from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.context import Context
+from ricordo.graph.events import ToolEnded, ToolStarted, WindowCompacted, WindowFilled
 from ricordo.graph.resources import Resources, open_resources, within
 from ricordo.graph.state import InputState
+from ricordo.graph.thread.attachments import named
+from ricordo.graph.thread.branch import MEMORY_LEADS
+from ricordo.graph.thread.checkpoints import checkpointer_of
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.thread_lock import ThreadLocks
 
+__all__ = [
+    "Agent",
+    "Answer",
+    "Event",
+    "Token",
+    "ToolEnded",
+    "ToolStarted",
+    "WindowCompacted",
+    "WindowFilled",
+    "call_agent",
+    "open_agent",
+]
+
 _STEPS_PER_ITERATION = 6  # nodes of one round of the loop, a compaction with its second check included
+_CONFIG = {"callbacks", "tags", "metadata", "run_name"}
+"""What a caller may say in LangChain's config; all else of a run has an argument of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +66,8 @@ class Answer:
     run_id: str
     model: str
     context: dict[str, Any] = field(default_factory=dict)
+    usage: UsageMetadata | None = None
+    """Tokens of the turn's model calls as the provider counted them, summaries left out; None if it told nothing."""
     tools_offered: list[list[str]] = field(default_factory=list)
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     compactions: list[str] = field(default_factory=list)
@@ -70,39 +91,6 @@ class Restarted:
     """The answer broke off: what was said of it is void, and the model begins it anew."""
 
 
-@dataclass(frozen=True)
-class ToolStarted:
-    """The model calls a tool."""
-
-    name: str
-    args: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ToolEnded:
-    """A tool has answered."""
-
-    name: str
-    status: str
-    text: str
-
-
-@dataclass(frozen=True)
-class WindowFilled:
-    """The next model call was counted."""
-
-    tokens: int
-    window: int
-    percent: float
-
-
-@dataclass(frozen=True)
-class WindowCompacted:
-    """The window was compacted."""
-
-    what: str
-
-
 Question = str | list[str | dict[str, Any]]
 """What a turn is asked."""
 Event = Token | Restarted | ToolStarted | ToolEnded | WindowFilled | WindowCompacted | Answer
@@ -120,12 +108,15 @@ class Agent:
         """Let go of every thread."""
         await self._locks.close()
 
-    async def ask(self, question: Question, thread_id: str = "1", **context: Any) -> Answer:
+    async def ask(
+        self, question: Question, thread_id: str = "1", *, config: RunnableConfig | None = None, **context: Any
+    ) -> Answer:
         """Ask and wait for the answer.
 
         Args:
             question: Any text; or LangChain's content blocks, with pictures and files among them.
             thread_id: The conversation it belongs to; a UUID, or a name that is this user's own.
+            config: LangChain's: callbacks, tags, metadata, run_name.
             context: Fields of `ricordo.graph.context.Context`, such as user_id, model, max_iterations.
 
         Raises:
@@ -134,13 +125,15 @@ class Agent:
             ThreadOwnerError: The thread belongs to another user.
             DatabaseError: The database cannot be reached; the question may have to be asked again.
         """
-        async with aclosing(self.stream(question, thread_id, **context)) as events:
+        async with aclosing(self.stream(question, thread_id, config=config, **context)) as events:
             async for event in events:
                 if isinstance(event, Answer):
                     return event
         raise InputError("The turn ended without an answer.")
 
-    async def stream(self, question: Question, thread_id: str = "1", **context: Any) -> AsyncGenerator[Event, None]:
+    async def stream(
+        self, question: Question, thread_id: str = "1", *, config: RunnableConfig | None = None, **context: Any
+    ) -> AsyncGenerator[Event, None]:
         """Ask, and yield what happens; the last event is the `Answer`. Arguments and errors as for `ask`."""
         asking = HumanMessage(clean(question) if isinstance(question, str) else question, id=str(uuid4()))
         if not named(asking).strip():
@@ -151,33 +144,34 @@ class Agent:
         if not thread:
             raise InputError("The thread's name is empty: give it one, or leave it out for the usual thread, 1.")
         key = thread_key(manager.user_id, thread)
+        traced = _trace_of(config or {}, manager.user_id)
         await manager.claim_thread(thread)
         async with self._locks.hold(key, thread, self.resources.settings.thread_wait_seconds):
-            run_id = uuid4()
             limit = (chosen.max_iterations or self.resources.settings.max_iterations) + 2
-            config: RunnableConfig = {
-                "configurable": {"thread_id": str(key)},
-                "run_id": run_id,
+            run: RunnableConfig = {
+                **traced,
+                "configurable": {"thread_id": str(key), MEMORY_LEADS: True},
+                "run_id": uuid4(),
                 "recursion_limit": limit * _STEPS_PER_ITERATION,
             }
             asked: InputState = {"messages": [asking]}
-            modes: list[Literal["messages", "updates", "values"]] = ["messages", "updates", "values"]
+            modes: list[Literal["messages", "custom", "values"]] = ["messages", "custom", "values"]
             values: dict[str, Any] = {}
             speaking: str | None = None  # id of the message that is being said
             # Memory is written by the nodes as they go; the state is needed at the end alone.
-            parts = self._graph.astream(asked, config, context=chosen, stream_mode=modes, durability="exit")
+            parts = self._graph.astream(asked, run, context=chosen, stream_mode=modes, durability="exit")
             async with aclosing(cast("AsyncGenerator[tuple[str, Any], None]", parts)) as happenings:
                 async for mode, part in within(self.resources, happenings):
                     if mode == "values":
                         values = part
                         continue
-                    for event in _events(mode, part):
+                    if event := _event(mode, part):
                         said = event.message_id if isinstance(event, Token) else None
                         if said and speaking not in {said, None}:
                             yield Restarted()
                         speaking = said or speaking
                         yield event
-                    speaking = None if mode == "updates" else speaking
+                    speaking = None if mode == "custom" else speaking
             calls = await manager.tool_calls(thread, values["run_id"]) if values["tool_calls"] else []
             told = {f.name: values[f.name] for f in fields(Answer) if f.name in values}
             args = {str(row["id"]): row["args"] for row in calls}
@@ -196,24 +190,23 @@ def _context(given: dict[str, Any]) -> Context:
         raise InputError(f"There is no option '{unknown}'. The options of a run are: {known}.") from None
 
 
-def _events(mode: str, part: Any) -> list[Event]:
+def _trace_of(given: RunnableConfig, user_id: str) -> RunnableConfig:
+    """Return what a caller may say of a run in LangChain's config, with the user in its metadata."""
+    if unknown := sorted(set(given) - _CONFIG):
+        raise InputError(
+            f"'{', '.join(unknown)}' cannot be given in a run's config: it takes {', '.join(sorted(_CONFIG))}. The "
+            "thread and the options of a run are arguments of their own."
+        )
+    return {**given, "metadata": {**given.get("metadata", {}), "user_id": user_id}}
+
+
+def _event(mode: str, part: Any) -> Event | None:
     if mode == "messages":
         message, about = part
         speaks = isinstance(message, AIMessageChunk) and about.get("langgraph_node") == "llm" and message.text
-        return [Token(str(message.text), message.id)] if speaks else []
-    events: list[Event] = []
-    for node, update in part.items():
-        if node == "llm" and "messages" in update:
-            events += [ToolStarted(call["name"], call["args"]) for call in update["messages"][0].tool_calls]
-        elif node == "execute_tools":
-            results = [m for m in update["messages"] if isinstance(m, ToolMessage)]
-            events += [ToolEnded(m.name or "", m.status, str(m.text)) for m in results]
-        elif node == "compact":
-            events.append(WindowCompacted(update["compactions"][-1]))
-        if "context" in update:
-            use = update["context"]
-            events.append(WindowFilled(use["tokens"], use["window"], use["percent"]))
-    return events
+        return Token(str(message.text), message.id) if speaks else None
+    event = events.read(part)
+    return None if isinstance(event, events.Ended) else event
 
 
 @asynccontextmanager
@@ -232,7 +225,7 @@ async def open_agent(
     """
     async with (
         open_resources(settings, models) as resources,
-        open_checkpointer(resources.db.dsn) as saver,
+        checkpointer_of(resources.db) as saver,
         aclosing(Agent(resources, saver)) as agent,
     ):
         yield agent

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from ricordo.graph import attachments, prompts
+from ricordo.graph import prompts
 from ricordo.graph.compaction.steps import READERS
 from ricordo.graph.context import context_of
 from ricordo.graph.exchange import exchange_of, repaired
@@ -18,6 +18,8 @@ from ricordo.graph.limits import Limits
 from ricordo.graph.memories import read_window
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import ContextUse, State
+from ricordo.graph.thread import attachments
+from ricordo.graph.thread.branch import dialogue_of, follow
 from ricordo.graph.window import Window
 from ricordo.models import tokens
 
@@ -42,9 +44,11 @@ def _instructions(state: State) -> str:
 
 
 async def window_of(state: State, runtime: Any) -> Window:
-    """Return the turn's window; read again when the turn goes on in another process."""
+    """Return the turn's window; read again when the turn goes on in another process, or from an earlier step."""
     if (window := state.get("window")) is not None:
         return window
+    rows = [asked] if (asked := question_of(state)) else []
+    await follow(runtime, dialogue_of(state["messages"]), rows)
     question = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), HumanMessage(""))
     return await read_window(runtime, tokens.text_of(question), question_of(state))
 

@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 
 from ricordo.common.errors import ConfigurationError
 from ricordo.common.settings import Settings, get_settings
+from ricordo.graph.tracing import settle_tracing
 from ricordo.graph.upkeep import keep_tidy
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE, close_model, make_model
@@ -145,6 +146,7 @@ async def open_resources(
     from ricordo.tools.own import load_own_tools  # noqa: PLC0415 - as said
 
     settings = settings or get_settings()
+    settle_tracing()
     await asyncio.to_thread(load_own_tools, settings.tools)
     embedder = chosen_embedder(settings)
     # The models are read from disk while the database is opened, not in the first turn.

@@ -7,6 +7,7 @@ from typing import (
 )
 
 from langchain_core.messages import AnyMessage
+from langchain_core.messages.ai import UsageMetadata
 from langgraph.channels.untracked_value import UntrackedValue
 from langgraph.graph import add_messages
 from typing_extensions import TypedDict
@@ -47,7 +48,27 @@ def merge_seconds(left: dict[str, float] | None, right: dict[str, float]) -> dic
     return total
 
 
-class State(InputState):
+class OutputState(InputState):
+    """What a caller gets, at the end and in streams. `messages` ends with the answer."""
+
+    stop_reason: NotRequired[str | None]
+    """None while the turn runs; then `answer`, `max_iterations`, `deadline`, `error`, or how the model's answer was cut
+    short: `length`, `content_filter`, `refusal`, `unfinished`."""
+    error: NotRequired[str | None]
+    """What went wrong, in words for the user."""
+    iterations: NotRequired[int]
+    """Model calls of this turn."""
+    tool_calls: NotRequired[list[ToolCallRecord]]
+    """Tool calls of this turn, in order."""
+    compactions: NotRequired[list[str]]
+    """What every compaction pass of this turn did, a line each."""
+    context: NotRequired[ContextUse]
+    """The window's fill at the latest model call."""
+    usage: NotRequired[UsageMetadata | None]
+    """Tokens of this turn's model calls as the provider counted them; None if it told nothing."""
+
+
+class State(OutputState):
     """All channels. `messages` is the visible dialogue and, within a turn, its tool exchange."""
 
     run_id: NotRequired[str]
@@ -64,29 +85,16 @@ class State(InputState):
     """System messages of the caller, for this run."""
     started_at: NotRequired[float]
     """Unix time at which the turn began."""
-    iterations: NotRequired[int]
-    """Model calls of this turn."""
     offered: NotRequired[list[str]]
     """Tools the model sees, in the order in which they came up; only grows within a turn."""
     tools_offered: NotRequired[list[list[str]]]
     """Tool names of every model call of this turn."""
-    tool_calls: NotRequired[list[ToolCallRecord]]
-    """Tool calls of this turn, in order."""
-    compactions: NotRequired[list[str]]
-    """What every compaction pass of this turn did, a line each."""
-    context: NotRequired[ContextUse]
-    """The window's fill at the latest model call."""
     exhausted: NotRequired[bool]
     """The last compaction could shrink nothing; it is not tried again before the next model call."""
     overflows: NotRequired[int]
     """How often in a row the provider has found the prompt too long."""
     refused: NotRequired[int]
     """Tokens of the latest prompt that was too long; one that is no shorter is not sent."""
-    stop_reason: NotRequired[str | None]
-    """None while the turn runs; then `answer`, `max_iterations`, `deadline`, `error`, or how the model's answer was cut
-    short: `length`, `content_filter`, `refusal`, `unfinished`."""
-    error: NotRequired[str | None]
-    """What went wrong, in words for the user."""
     seconds: NotRequired[Annotated[dict[str, float], merge_seconds]]
     """Wall clock by phase."""
 

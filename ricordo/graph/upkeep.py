@@ -38,9 +38,9 @@ async def prune_if_due(db: Database, settings: Settings) -> Pruned | None:
     async with await connect(db.dsn) as conn:
         if not await _is_due(conn):
             return None
-        from ricordo.graph.checkpoints import open_checkpointer  # noqa: PLC0415 - slow to import, and rarely needed here
+        from ricordo.graph.thread.checkpoints import checkpointer_of  # noqa: PLC0415 - slow to import, and rarely needed here
 
-        async with open_checkpointer(db.dsn) as saver:
+        async with checkpointer_of(db) as saver:
             pruned = await prune(db, saver, keep_of(settings))
     async with db.as_owner(EVERYONE) as conn:
         await conn.execute(

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from uuid import UUID
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langgraph.runtime import Runtime
@@ -10,10 +9,11 @@ from langgraph.runtime import Runtime
 from ricordo.common.text import clean, make_id
 from ricordo.common.together import together
 from ricordo.graph.context import Context, thread_of, user_of
-from ricordo.graph.incoming import incoming, is_dialogue, unseen
 from ricordo.graph.memories import read_window
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
+from ricordo.graph.thread.branch import answered, follow
+from ricordo.graph.thread.incoming import Said, incoming, is_dialogue, unseen
 from ricordo.graph.timing import timed
 from ricordo.graph.window import Window
 from ricordo.models.tokens import text_of
@@ -49,6 +49,7 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
         "tools_offered": [],
         "tool_calls": [],
         "compactions": [],
+        "usage": None,
         "exhausted": False,
         "overflows": 0,
         "refused": 0,
@@ -58,8 +59,9 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     if not question.strip():
         empty = "The question is empty: say what you want to know."
         return fresh | {"window": Window(""), "stop_reason": "error", "error": empty}
-    before = [(i, "user", text_of(m)) for i, m in zip(came.ids, asked, strict=True)]
+    before: list[Said] = [(i, "user", text_of(m), m.id) for i, m in zip(came.ids, asked, strict=True)]
     now = before.pop()
+    await follow(runtime, answered(state["messages"]), came.ids)
     if came.before:
         known = await manager.read_conversational_memory(thread_id)
         before = [*unseen(came.before, known, thread), *before]
@@ -70,11 +72,13 @@ async def assemble_context(state: State, runtime: Runtime[Context]) -> StateUpda
     return fresh | {"question_id": str(came.ids[-1]), "window": window}
 
 
-async def _store(manager: MemoryManager, thread_id: str, run_id: str, said: Iterable[tuple[UUID, str, str]]) -> None:
-    """Store messages in their order: id, role, text; those of a turn that died are there already."""
-    for message_id, role, text in said:
+async def _store(manager: MemoryManager, thread_id: str, run_id: str, said: Iterable[Said]) -> None:
+    """Store messages in their order; those of a turn that died are there already."""
+    for message_id, role, text, said_as in said:
         if text.strip():
-            await manager.write_conversational_memory(thread_id, role, text, run_id=run_id, message_id=message_id)
+            await manager.write_conversational_memory(
+                thread_id, role, text, run_id=run_id, message_id=message_id, said_as=said_as
+            )
 
 
 def _run_id(runtime: Runtime[Context], asked: Sequence[HumanMessage]) -> str:

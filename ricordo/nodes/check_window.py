@@ -1,5 +1,7 @@
 """Count what the next model call would carry."""
 
+import time
+
 from langgraph.runtime import Runtime
 
 from ricordo.graph import prompt
@@ -15,5 +17,5 @@ async def check_window(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
     use = prompt.measure(state, window, limits)
-    fresh = {} if state.get("window") is window else {"window": window}
+    fresh = {} if state.get("window") is window else {"window": window, "started_at": time.time()}
     return {**fresh, "context": use}

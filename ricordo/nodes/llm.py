@@ -5,17 +5,18 @@ import time
 from typing import Any
 
 from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import add_usage
 from langgraph.runtime import Runtime
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.graph import prompt, prompts
-from ricordo.graph.attachments import name_of, takes
 from ricordo.graph.context import Context
-from ricordo.graph.conversing import converse
-from ricordo.graph.fitting import instructed
 from ricordo.graph.limits import Limits, limits_of
+from ricordo.graph.model_call.conversing import converse
+from ricordo.graph.model_call.fitting import instructed
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
+from ricordo.graph.thread.attachments import name_of, takes
 from ricordo.graph.timing import timed
 from ricordo.graph.window import Window
 from ricordo.models.manners import MEDIA, TOOLS
@@ -33,9 +34,15 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     offered = [] if TOOLS in resources.manners(limits.model).without else state["offered"]
     use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
     tools = prompt.schemas_of(offered)
-    told: StateUpdate = {"iterations": state["iterations"] + (not wrap_up), "exhausted": False, "context": use}
+    began = state["started_at"] if state.get("window") else time.time()  # taken up again from here, maybe much later
+    told: StateUpdate = {
+        "iterations": state["iterations"] + (not wrap_up),
+        "exhausted": False,
+        "context": use,
+        "started_at": began,
+    }
     try:
-        async with asyncio.timeout(max(0.0, state["started_at"] + limits.deadline_seconds - time.time())) as clock:
+        async with asyncio.timeout(max(0.0, began + limits.deadline_seconds - time.time())) as clock:
             reply, left_out = await _ask(state, window, runtime, limits, tools, wrap_up=wrap_up)
     except TimeoutError:
         if not clock.expired():
@@ -51,6 +58,7 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         told |= {"stop_reason": "error", "error": str(error)}
     else:
         told |= {"left_out": left_out, "overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
+        told["usage"] = add_usage(state.get("usage"), reply.usage_metadata)
         if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
             counted = round(use["tokens"] / limits.ratio)
             resources.usage.learn(limits.model, counted, reply.usage_metadata["input_tokens"])

@@ -14,6 +14,7 @@ from ricordo.graph.exchange import exchange_of
 from ricordo.graph.limits import Limits, limits_of
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
+from ricordo.graph.thread.branch import QUESTION
 from ricordo.graph.timing import timed
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE
@@ -22,8 +23,6 @@ from ricordo.stores.entity import Entity
 from ricordo.stores.turn import Turn
 from ricordo.stores.user_memory.heard import FROM_MEMORY, WRITERS
 
-_QUESTION = 20_000
-"""Characters of a question that stay in the state."""
 _FROM_MEMORY = {*FROM_MEMORY, "search_knowledge_base", "read_tool_log"}
 """Tools that give what is stored already."""
 
@@ -44,7 +43,8 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
     answer = _answer(state, limits)
     if left_out := state.get("left_out"):
         answer = f"{answer}\n\n{prompts.LEFT_OUT.format(names='; '.join(left_out))}"
-    final = AIMessage(answer, id=_answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"])))
+    final_id = _answer_id(state, exchange) or str(make_id("answer", thread_id, state["run_id"]))
+    final = AIMessage(answer, id=final_id, usage_metadata=state.get("usage"))
     if question_id := state.get("question_id"):
         question, calls = await manager.read_turn(thread_id, state["run_id"], UUID(question_id))
         called = {call["tool"] for call in calls}
@@ -56,6 +56,7 @@ async def persist_workflow(state: State, runtime: Runtime[Context]) -> StateUpda
             answer=answer,
             stop_reason=state["stop_reason"] or "answer",
             steps=[{name: call[name] for name in ("tool", "args", "status", "error")} for call in calls],
+            said_as=final.id,
             entities=await _entities(state, runtime, question, answer, called),
         )
         await manager.finish_turn(turn)
@@ -67,9 +68,9 @@ def _shortened(state: State) -> list[AnyMessage]:
     """Return a very long question's beginning, to stand in its place: memory has it, and checkpoints would carry it."""
     asked = next((m for m in reversed(state["messages"]) if isinstance(m, HumanMessage)), None)
     said = tokens.text_of(asked) if asked else ""
-    if asked is None or len(said) <= _QUESTION or not state.get("question_id"):
+    if asked is None or len(said) <= QUESTION or not state.get("question_id"):
         return []
-    return [HumanMessage(f"{said[:_QUESTION]}\n{prompts.QUESTION_CUT.format(more=len(said) - _QUESTION)}", id=asked.id)]
+    return [HumanMessage(f"{said[:QUESTION]}\n{prompts.QUESTION_CUT.format(more=len(said) - QUESTION)}", id=asked.id)]
 
 
 def _answer_id(state: State, exchange: list[AnyMessage]) -> str | None:

@@ -10,22 +10,22 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from ricordo.common.errors import ConfigurationError
-from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.resources import get_resources, open_resources
+from ricordo.graph.thread.checkpoints import checkpointer_of
 from ricordo.server.door import CheckedContext, ThreadsFromElsewhere
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from ricordo.graph.thread.saver import Saver
 
 
 @asynccontextmanager
-async def checkpointer() -> "AsyncIterator[AsyncPostgresSaver]":
+async def checkpointer() -> "AsyncIterator[Saver]":
     """Open the resources, and on their database the saver that CLI and notebooks use too.
 
     The server enters this before its workers begin, and leaves it after they have ended. The lifespan of `app` is the
     shorter one: runs that a crash has cut off are taken up again before it, and nodes still run after it.
     """
-    async with open_resources(serves=True) as resources, open_checkpointer(resources.db.dsn) as saver:
+    async with open_resources(serves=True) as resources, checkpointer_of(resources.db) as saver:
         yield saver
 
 

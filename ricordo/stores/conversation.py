@@ -27,6 +27,8 @@ class NewMessage:
     role: str
     """`user` or `assistant`."""
     content: str
+    said_as: str | None = None
+    """Its id in the state of the thread."""
 
 
 def thread_key(user_id: str, thread: str) -> UUID:
@@ -93,18 +95,18 @@ async def add(conn: Connection, user_id: str, new: NewMessage) -> None:
     """Add a message, unless it is there already (a replayed write)."""
     text = clean(new.content)
     await conn.execute(
-        "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
-        (new.id, user_id, new.thread_id, new.run_id, new.role, text, tokens.count(text)),
+        "INSERT INTO messages (id, user_id, thread_id, run_id, role, content, tokens, said_as) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
+        (new.id, user_id, new.thread_id, new.run_id, new.role, text, tokens.count(text), new.said_as),
     )
     await conn.execute("UPDATE threads SET updated_at = now() WHERE thread_id = %s", (new.thread_id,))
 
 
 async def open_messages(conn: Connection, thread_id: UUID, but: UUID | None = None) -> list[Row]:
-    """Read the messages that no summary covers, oldest first, without the one that is being answered."""
+    """Read the messages of the branch that no summary covers, oldest first, without the one that is being answered."""
     cursor = await conn.execute(
         "SELECT id, seq, role, content, tokens, created_at FROM messages "
-        "WHERE thread_id = %s AND summary_id IS NULL AND id IS DISTINCT FROM %s ORDER BY seq",
+        "WHERE thread_id = %s AND summary_id IS NULL AND NOT aside AND id IS DISTINCT FROM %s ORDER BY seq",
         (thread_id, but),
     )
     return await cursor.fetchall()

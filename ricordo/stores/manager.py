@@ -9,7 +9,7 @@ from ricordo.common.errors import InputError, NotFoundError
 from ricordo.common.text import clean, parse_id
 from ricordo.models import tokens
 from ricordo.models.embeddings import Embedder
-from ricordo.stores import conversation, entity, pages, summary, tool_log, workflow
+from ricordo.stores import branch, conversation, entity, pages, summary, tool_log, workflow
 from ricordo.stores.conversation import NewMessage, Row, thread_key
 from ricordo.stores.entity import Entity
 from ricordo.stores.knowledge_base import KnowledgeBase
@@ -85,13 +85,21 @@ class MemoryManager(ToolMemory):
         return [conversation.passage(row) for row in rows]
 
     async def write_conversational_memory(
-        self, thread_id: str, role: str, content: str, *, run_id: str = "", message_id: UUID | None = None
+        self,
+        thread_id: str,
+        role: str,
+        content: str,
+        *,
+        run_id: str = "",
+        message_id: UUID | None = None,
+        said_as: str | None = None,
     ) -> UUID:
         """Store a message, whole; the same `message_id` is stored once.
 
         Args:
             role: `user` or `assistant`.
             message_id: None makes a new one for every call.
+            said_as: The message's id in the state of the thread.
 
         Returns:
             The message's id.
@@ -100,11 +108,16 @@ class MemoryManager(ToolMemory):
             ThreadOwnerError: The thread belongs to another user.
         """
         key = thread_key(self.user_id, thread_id)
-        new = NewMessage(message_id or uuid4(), key, run_id, role, content)
+        new = NewMessage(message_id or uuid4(), key, run_id, role, content, said_as)
         async with self.db.transaction(self.user_id) as conn:
             await conversation.claim_thread(conn, self.user_id, key, thread_id)
             await conversation.add(conn, self.user_id, new)
         return new.id
+
+    async def follow_branch(self, thread_id: str, said: Mapping[str, str | None], rows: Sequence[UUID]) -> None:
+        """Make the messages of a thread those of its state; arguments as for `ricordo.stores.branch.follow`."""
+        async with self.db.transaction(self.user_id) as conn:
+            await branch.follow(conn, self.summary, thread_key(self.user_id, thread_id), said, rows)
 
     async def claim_thread(self, thread_id: str) -> None:
         """Make a thread this user's, if it is nobody's yet.

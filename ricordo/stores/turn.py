@@ -28,11 +28,13 @@ class Turn:
     steps: Sequence[Mapping[str, Any]]
     """`{tool, args, status, error}` of each call, in order."""
     entities: Sequence[Entity]
+    said_as: str | None = None
+    """The answer's id in the state of the thread."""
 
     @property
     def answer_id(self) -> UUID:
-        """Return the id of the answer's message."""
-        return make_id("answer", self.thread_id, self.run_id)
+        """Return the id of the answer's message; a turn that is run again from its middle has another answer."""
+        return make_id("answer", self.thread_id, self.run_id, self.answer)
 
     def workflow_units(self) -> list[Unit]:
         """Return the workflow's unit; none for a turn that did nothing but look at memory, or that changed it.
@@ -50,5 +52,5 @@ class Turn:
 
     async def write_answer(self, conn: Connection, user_id: str) -> None:
         """Write the answer to conversation memory, in the caller's transaction."""
-        answer = NewMessage(self.answer_id, self.thread_id, self.run_id, "assistant", self.answer)
+        answer = NewMessage(self.answer_id, self.thread_id, self.run_id, "assistant", self.answer, self.said_as)
         await conversation.add(conn, user_id, answer)

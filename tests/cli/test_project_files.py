@@ -131,6 +131,11 @@ def test_no_secret_gets_into_an_image() -> None:
     assert {".env", ".env.*", ".git", ".langgraph_api", ".venv"} <= set(left_out)
 
 
+def test_what_an_image_must_not_hold_stays_out_when_langgraph_writes_a_dockerignore_of_its_own() -> None:
+    ours = (ROOT / ".dockerignore").read_text()
+    assert (ROOT / "Dockerfile.dockerignore").read_text() == ours  # for a `Dockerfile` Docker reads this one first
+
+
 def test_what_the_checks_make_is_ignored_by_git() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is no git checkout")

@@ -11,9 +11,9 @@ import pytest
 from tests.cli.conftest import Run
 from tests.support.command import start
 from tests.support.langgraph_server import ROOT
-from tests.support.openai_script import ChatRequest, Reply, say, text_of
-from tests.support.openai_server import OpenAIServer
 from tests.support.servers import wait_until
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, say, text_of
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 OWN = '''
 from enum import Enum
@@ -192,7 +192,7 @@ def test_a_search_without_words_is_an_error(run: Run) -> None:
 
 def test_servers_join_and_those_that_are_down_are_listed_with_the_reason(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
-    desk = {"command": sys.executable, "args": [str(ROOT / "tests/support/mcp_server.py")]}
+    desk = {"command": sys.executable, "args": [str(ROOT / "tests/support/stand_ins/mcp_server.py")]}
     path.write_text(json.dumps({"mcpServers": {"desk": desk, "away": {"command": "no-such-program"}}}))
     done = run("tools", "list", "--json", RICORDO_MCP_FILE=str(path), RICORDO_MCP_TIMEOUT_SECONDS="60")
     said = json.loads(done.stdout)

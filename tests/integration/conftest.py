@@ -10,10 +10,10 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from ricordo.common.settings import get_settings
-from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer
-from tests.support.local_server import Faults
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.local_server import Faults
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,8 @@ from ricordo.common.errors import ThreadOwnerError
 from ricordo.graph.notebook import open_agent
 from ricordo.stores.conversation import thread_key
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue
-from tests.support.openai_script import say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.openai_script import say
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.usefixtures("model", "same_settings")
 TOKENS = {"anna": "token-of-anna-5d1c", "bert": "token-of-bert-9f2e"}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.arxiv_server import ArxivServer
 from tests.support.command import ask
-from tests.support.openai_script import ChatRequest, Reply, call, say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, call, say
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 
 from ricordo.common.settings import Settings
 from ricordo.graph.notebook import Agent, Restarted, Token, open_agent
-from tests.support.openai_script import Call, Reply, broken_server, call, calls, rate_limited, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import Call, Reply, broken_server, call, calls, rate_limited, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from ricordo.common.settings import Settings
 from ricordo.graph.notebook import Agent, Answer, Token, open_agent
-from tests.support.openai_script import Call, Reply, call, calls, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import Call, Reply, call, calls, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVyb24="}, "filename": "heron.png"}
 

@@ -15,8 +15,8 @@ from ricordo.graph.notebook import open_agent
 from tests.support import dying_agent
 from tests.support.command import answer_of, start
 from tests.support.langgraph_server import ROOT, bare_environment, until
-from tests.support.openai_script import ChatRequest, Reply, call, say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, call, say
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 FIRST, SECOND = "Please note that the ferry leaves at noon.", "When does it leave?"
 _DRIVER = [sys.executable, dying_agent.__file__]

@@ -11,10 +11,10 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError
 
-from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue, until
-from tests.support.openai_script import ChatRequest, Reply, call, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, call, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 pytestmark = pytest.mark.usefixtures("model")
 NODES = ["assemble_context", "check_window", "compact", "retrieve_tools", "llm", "execute_tools", "persist_workflow"]

@@ -14,10 +14,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.support.arxiv_server import ArxivServer
 from tests.support.langgraph_server import LangGraphServer, ask, asking, bare_environment, dialogue, until
-from tests.support.openai_script import call, say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.openai_script import call, say
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 
 @contextmanager
@@ -159,4 +159,5 @@ def test_the_image_is_described_without_docker(tmp_path: Path) -> None:
     )
     said = (tmp_path / "Dockerfile").read_text()
     assert "/graph/agent.py:graph" in said
+    assert "ENV LANGSMITH_TRACING=false" in said
     assert "/ricordo/server/app.py:checkpointer" in said

@@ -11,8 +11,8 @@ from langgraph_sdk.errors import NotFoundError
 from ricordo.graph.notebook import Agent, open_agent
 from ricordo.stores.conversation import thread_key
 from tests.support.langgraph_server import ask, dialogue
-from tests.support.openai_script import say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.openai_script import say
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.usefixtures("same_settings")
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from ricordo.models.embeddings import Embedder, open_embedder
-from tests.support.embedding_server import EmbeddingServer
+from tests.support.stand_ins.embedding_server import EmbeddingServer
 
 
 @pytest.fixture

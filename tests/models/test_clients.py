@@ -12,10 +12,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from ricordo.common.errors import ContextOverflowError, ModelError, ToolsNotTakenError
 from ricordo.common.settings import Settings
-from ricordo.graph import asking
-from ricordo.graph.asking import ask
+from ricordo.graph.model_call import asking
+from ricordo.graph.model_call.asking import ask
 from ricordo.models.chat import close_model, make_model, profile_window
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 TOOL = {
     "type": "function",

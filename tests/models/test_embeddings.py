@@ -13,8 +13,8 @@ from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.models import embeddings
 from ricordo.models.embeddings import Embedder, light_embedder, open_embedder
 from ricordo.models.remote_embeddings import windows
-from tests.support.embedding_server import EmbeddingServer
 from tests.support.servers import ROOT
+from tests.support.stand_ins.embedding_server import EmbeddingServer
 
 NOTES = ["The bakery opens at seven.", "Rex is the name of my dog.", "Il treno per Roma parte alle nove."]
 FILLER = "The committee discussed the budget of the harbour at great length. " * 36

@@ -7,8 +7,8 @@ import pytest
 
 from ricordo.common.errors import EmbeddingError
 from ricordo.models.embeddings import Embedder
-from tests.support.embedding_server import EmbeddingServer
-from tests.support.local_server import Reply, Request
+from tests.support.stand_ins.embedding_server import EmbeddingServer
+from tests.support.stand_ins.local_server import Reply, Request
 
 
 @pytest.mark.parametrize(

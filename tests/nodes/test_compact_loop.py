@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from ricordo.graph.exchange import STEPS
-from ricordo.graph.incoming import incoming
 from ricordo.graph.notebook import WindowCompacted
+from ricordo.graph.thread.incoming import incoming
 from ricordo.models import tokens
 from ricordo.nodes.assemble_context import _leftovers
 from ricordo.stores.conversation import thread_key

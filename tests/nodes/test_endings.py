@@ -8,9 +8,9 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage
 
-from ricordo.graph import asking
 from ricordo.graph.context import Context
 from ricordo.graph.limits import limits_of
+from ricordo.graph.model_call import asking
 from tests.support.harness import Harness, says
 
 

@@ -6,8 +6,8 @@ import pytest
 from ricordo.common.errors import InputError, NotFoundError, ServiceError
 from ricordo.common.settings import Settings
 from ricordo.readers.arxiv import ArxivId, fetch_metadata, fetch_pdf, parse_id, search
-from tests.support.arxiv_server import WITHDRAWN, ArxivServer
-from tests.support.local_server import Reply
+from tests.support.stand_ins.arxiv_server import WITHDRAWN, ArxivServer
+from tests.support.stand_ins.local_server import Reply
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from ricordo.common.errors import ServiceError
 from ricordo.readers.download import download
-from tests.support.local_server import Reply
-from tests.support.page_server import PageServer
+from tests.support.stand_ins.local_server import Reply
+from tests.support.stand_ins.page_server import PageServer
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from ricordo.stores.ingest import Ingestion, Outcome, ingest
 from ricordo.stores.knowledge_base import KnowledgeBase
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.vectors import VectorMemory, make_query
-from tests.support.arxiv_server import ArxivServer
-from tests.support.local_server import Reply
-from tests.support.page_server import PageServer
 from tests.support.pdfs import BAD, text_pdf
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.local_server import Reply
+from tests.support.stand_ins.page_server import PageServer
 
 ROOT = Path(__file__).parents[2]
 

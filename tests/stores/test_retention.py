@@ -10,10 +10,10 @@ from psycopg import sql
 
 from ricordo.common.errors import NotFoundError
 from ricordo.common.settings import Settings
-from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.compaction.history import cover
 from ricordo.graph.context import Context
 from ricordo.graph.limits import limits_of
+from ricordo.graph.thread.checkpoints import open_checkpointer
 from ricordo.graph.upkeep import prune_if_due
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.postgres.database import Database

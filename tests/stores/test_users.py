@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ricordo.common.errors import InputError, ThreadBusyError
 from ricordo.common.text import make_id
-from ricordo.graph.checkpoints import open_checkpointer
+from ricordo.graph.thread.checkpoints import open_checkpointer
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.manager import MemoryManager

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from ricordo import tools
 from ricordo.common.settings import Settings
-from ricordo.graph.checkpoints import open_checkpointer
 from ricordo.graph.notebook import Agent, Answer
 from ricordo.graph.resources import Resources, in_use
+from ricordo.graph.thread.checkpoints import open_checkpointer
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.manager import MemoryManager
 from ricordo.stores.postgres.database import Database

@@ -8,8 +8,8 @@ import pytest
 from ricordo.common.settings import Settings, get_settings
 from ricordo.graph.context import Context
 from ricordo.stores.postgres.database import Database
-from tests.support.arxiv_server import ArxivServer
-from tests.support.tavily_server import TavilyServer
+from tests.support.stand_ins.arxiv_server import ArxivServer
+from tests.support.stand_ins.tavily_server import TavilyServer
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime

@@ -5,8 +5,8 @@ import pytest
 from ricordo.common.errors import DocumentError, InputError, NotFoundError, ServiceError
 from ricordo.graph.resources import Resources
 from ricordo.tools.arxiv import arxiv_search_candidates, fetch_and_save_paper_to_kb_db
-from tests.support.arxiv_server import WITHDRAWN, ArxivServer
 from tests.support.pdfs import BAD
+from tests.support.stand_ins.arxiv_server import WITHDRAWN, ArxivServer
 from tests.tools.conftest import MakeRuntime
 
 pytestmark = pytest.mark.usefixtures("parts")

@@ -24,7 +24,7 @@ from ricordo.tools.mcp import ServerState, mcp_tools
 from tests.support.harness import calls, open_harness, says
 from tests.support.langgraph_server import ROOT, bare_environment
 
-PROGRAM = str(ROOT / "tests/support/mcp_server.py")
+PROGRAM = str(ROOT / "tests/support/stand_ins/mcp_server.py")
 SECRET = "sk-desk-secret-1234"
 DESK = {"command": sys.executable, "args": [PROGRAM], "env": {"DESK_API_KEY": "${DESK_API_KEY}"}}
 Opener = Callable[..., AbstractAsyncContextManager[list[ServerState]]]

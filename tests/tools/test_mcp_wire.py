@@ -19,7 +19,7 @@ from ricordo.tools.mcp_session import McpServer
 from ricordo.tools.mcp_wire import mended
 from tests.support.langgraph_server import ROOT
 
-PROGRAM = str(ROOT / "tests/support/odd_mcp_server.py")
+PROGRAM = str(ROOT / "tests/support/stand_ins/odd_mcp_server.py")
 
 
 @pytest.fixture

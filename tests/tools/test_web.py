@@ -7,8 +7,8 @@ from ricordo.common.errors import InputError, ServiceError
 from ricordo.common.settings import Settings
 from ricordo.graph.resources import Resources
 from ricordo.tools.web import search_tavily
-from tests.support.local_server import Reply
-from tests.support.tavily_server import TavilyServer
+from tests.support.stand_ins.local_server import Reply
+from tests.support.stand_ins.tavily_server import TavilyServer
 from tests.tools.conftest import MakeRuntime
 
 pytestmark = pytest.mark.usefixtures("parts")

@@ -14,8 +14,6 @@ from ricordo.common.errors import ConfigurationError, DatabaseError
 Connection = AsyncConnection[dict[str, Any]]
 """Rows are dicts."""
 
-# As the saver of LangGraph wants them too: no transaction unless one is opened.
-CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": 3}
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "ricordo"}
 
 
@@ -34,6 +32,16 @@ def normalise(dsn: str) -> str:
             "postgresql://user:password@host:5432/database; special characters in the password are percent-encoded."
         ) from None
     return make_conninfo("", **(_DEFAULTS | given))
+
+
+def options_for(*, pooled: bool = False, prepare_after: int = 3) -> dict[str, Any]:
+    """Return the options of a connection, as LangGraph's saver wants them too: no transaction unless one is opened.
+
+    Args:
+        pooled: A pooler gives a server to each transaction: a prepared statement would be left on another's.
+        prepare_after: How often a statement is run before it is prepared.
+    """
+    return {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None if pooled else prepare_after}
 
 
 def describe(dsn: str) -> str:
@@ -64,7 +72,7 @@ async def connect(dsn: str) -> Connection:
     """
     dsn = normalise(dsn)
     try:
-        return await AsyncConnection.connect(dsn, **CONNECTION_OPTIONS)
+        return await AsyncConnection.connect(dsn, **options_for())
     except psycopg.OperationalError as error:
         raise failure(dsn, error) from error
 

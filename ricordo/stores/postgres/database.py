@@ -11,9 +11,10 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ricordo.common.errors import DatabaseError, InputError
 from ricordo.common.text import clean
-from ricordo.stores.postgres.connection import CONNECTION_OPTIONS, Connection, connect, failure, normalise
+from ricordo.stores.postgres.connection import Connection, connect, failure, normalise, options_for
 from ricordo.stores.postgres.embedded import EmbeddedPostgres
 from ricordo.stores.postgres.migrate import APP_ROLE, migrate, refused
+from ricordo.stores.postgres.pooler import assert_sessions
 
 if TYPE_CHECKING:
     from ricordo.common.settings import Settings
@@ -24,37 +25,47 @@ _USER_ID_LENGTH = 256
 _WAIT_SECONDS = 10
 # Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without.
 ENTER = (
-    "SELECT set_config('role', %s, true), set_config('app.user_id', %s, true), "
+    "SELECT set_config('role', %s, true), set_config('app.user_id', %s, true), set_config('TimeZone', 'UTC', true), "
     # Without it, an index scan that is filtered by user comes back short.
     "set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 )
 _ENTER_SHARED: LiteralString = ENTER + ", set_config('app.shared', 'on', true)"
+_ENTER_AS_OWNER = "SELECT set_config('app.user_id', %s, true), set_config('TimeZone', 'UTC', true)"
 
 
 class Database:
     """A pool of connections, bound to the event loop in which it was opened."""
 
-    def __init__(self, dsn: str, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(self, dsn: str, pool: AsyncConnectionPool[Connection], pooler: str | None = None) -> None:
         self.dsn = dsn
+        """The address for what a session holds: locks, migrations."""
+        self.pooler = pooler
+        """The address for what ends with its transaction; None: the same."""
         self._pool = pool
         self._loop = asyncio.get_running_loop()
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, dsn: str, *, max_connections: int = 8, revive: Callable[[], Awaitable[object]] | None = None
+        cls,
+        dsn: str,
+        *,
+        pooler: str | None = None,
+        max_connections: int = 8,
+        revive: Callable[[], Awaitable[object]] | None = None,
     ) -> "AsyncIterator[Database]":
         """Open the pool; the schema must be there (`migrate`). Connections are made when they are needed.
 
         Args:
             dsn: Address of the database, `postgresql://…`.
+            pooler: Address by which a pooler gives a server to each transaction, if there is one.
             max_connections: Transactions at once; more of them wait.
             revive: Called before each new connection, to start a server that has gone.
 
         Raises:
             ConfigurationError: The address is malformed.
         """
-        conninfo = normalise(dsn)
+        conninfo = normalise(pooler or dsn)
         # What the pool would log is raised, with the reason.
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
@@ -65,15 +76,14 @@ class Database:
 
         pool = AsyncConnectionPool[Connection](
             address,
-            kwargs=CONNECTION_OPTIONS,
+            kwargs=options_for(pooled=pooler is not None),
             min_size=1,
             max_size=max_connections,
             timeout=_WAIT_SECONDS,
-            configure=_configure,
             open=False,
         )
         async with pool:
-            yield cls(dsn, pool)
+            yield cls(dsn, pool, pooler)
 
     @asynccontextmanager
     async def transaction(self, user_id: str, *, shared: bool = False) -> AsyncIterator[Connection]:
@@ -107,7 +117,7 @@ class Database:
         Raises:
             DatabaseError: As for `transaction`.
         """
-        async with self._begin("SELECT set_config('app.user_id', %s, true)", [user_id or ""]) as conn:
+        async with self._begin(_ENTER_AS_OWNER, [user_id or ""]) as conn:
             yield conn
 
     @asynccontextmanager
@@ -129,7 +139,9 @@ class Database:
                 yield conn
                 await conn.commit()
         except PoolTimeout as error:
-            await (await connect(self.dsn)).close()  # says why there is no connection, unless it succeeds
+            await (
+                await connect(self.pooler or self.dsn)
+            ).close()  # says why there is no connection, unless it succeeds
             raise DatabaseError(
                 f"All {self._pool.max_size} connections to the database have been busy for {_WAIT_SECONDS} seconds. "
                 f"Try again when less is going on."
@@ -148,22 +160,22 @@ class Database:
         return conn
 
 
-async def _configure(conn: Connection) -> None:
-    await conn.execute("SET TIME ZONE 'UTC'")
-
-
 @asynccontextmanager
 async def open_database(settings: "Settings") -> AsyncIterator[Database]:
     """Open the database that the settings name, or the embedded one, with its schema up to date.
 
     Raises:
-        ConfigurationError: The address is malformed.
+        ConfigurationError: The address is malformed, or a pooler's where PostgreSQL's own is needed.
         DatabaseError: The server cannot be started, reached or migrated.
     """
     if settings.database_url is not None:
-        dsn = settings.database_url.get_secret_value()
+        dsn, pooler, variable = settings.database_url.get_secret_value(), None, "RICORDO_DATABASE_URL"
+        if settings.database_direct_url is not None:
+            dsn, pooler = settings.database_direct_url.get_secret_value(), dsn
+            variable = "RICORDO_DATABASE_DIRECT_URL"
+        await assert_sessions(dsn, variable)
         await migrate(dsn)
-        async with Database.open(dsn) as database:
+        async with Database.open(dsn, pooler=pooler) as database:
             yield database
         return
     server = await asyncio.to_thread(EmbeddedPostgres, settings.home)

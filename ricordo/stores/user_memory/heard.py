@@ -30,7 +30,8 @@ async def read_heard(
         outside: What documents say about it.
     """
     cursor = await conn.execute(
-        "SELECT id, role, left(content, %s) AS content FROM messages WHERE thread_id = %s ORDER BY seq DESC LIMIT %s",
+        "SELECT id, role, left(content, %s) AS content FROM messages WHERE thread_id = %s AND NOT aside "
+        "ORDER BY seq DESC LIMIT %s",
         (_MOST_CHARACTERS, thread_id, _MOST_MESSAGES),
     )
     rows = await cursor.fetchall()

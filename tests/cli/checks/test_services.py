@@ -8,7 +8,7 @@ import pytest
 from ricordo.cli.checks.services import check_chat_model
 from ricordo.common.errors import ConfigurationError
 from ricordo.common.settings import Settings
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 
 class Models(LocalServer):

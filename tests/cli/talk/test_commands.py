@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.support.openai_script import say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 
 def test_a_question_is_answered_and_its_thread_listed_and_compacted(run: Run) -> None:

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from tests.cli.conftest import Run
-from tests.support.openai_script import say
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.openai_script import say
+from tests.support.stand_ins.openai_server import OpenAIServer
 from tests.support.terminal import PROMPT, Terminal
 
 

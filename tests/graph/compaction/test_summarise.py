@@ -16,8 +16,8 @@ from ricordo.graph.resources import Resources, in_use
 from ricordo.models import tokens
 from ricordo.offline.extractive import StructuredSummary
 from ricordo.stores.toolbox.box import toolbox
-from tests.support.openai_script import ChatRequest, Reply, say, text_of
-from tests.support.openai_server import OpenAIServer
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, say, text_of
+from tests.support.stand_ins.openai_server import OpenAIServer
 
 HISTORY = [
     ("user", "We must ship the lighthouse lamp LX-40 to Genoa before 12 March; Rosalind pays 900 euro for it."),

@@ -18,7 +18,7 @@ from ricordo.stores.toolbox.schema import (
     openai_schema,
     words_of,
 )
-from tests.support.openai_rules import check
+from tests.support.stand_ins.openai_rules import check
 
 TYPES = {"object", "array", "string", "integer", "number", "boolean", "null"}
 

@@ -10,13 +10,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from ricordo.common.errors import ModelError
 from ricordo.common.settings import Settings
-from ricordo.graph.conversing import converse
 from ricordo.graph.exchange import sound_reply
+from ricordo.graph.model_call.conversing import converse
 from ricordo.models.chat import close_model, make_model
 from ricordo.models.manners import Manners
 from tests.support.harness import ScriptedChat
-from tests.support.openai_script import Call, Reply, calls, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import Call, Reply, calls, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 NAME = "openai:gpt-5-mini"
 TOOL = {

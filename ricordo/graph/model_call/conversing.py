@@ -9,11 +9,11 @@ from langchain_core.runnables import Runnable
 
 from ricordo.common.errors import ContextOverflowError, ModelError, ToolsNotTakenError
 from ricordo.graph import prompts
-from ricordo.graph.asking import ask
-from ricordo.graph.attachments import media_in
-from ricordo.graph.fitting import fitted, instructed
-from ricordo.graph.refused_tools import refused_tool
+from ricordo.graph.model_call.asking import ask
+from ricordo.graph.model_call.fitting import fitted, instructed
+from ricordo.graph.model_call.refused_tools import refused_tool
 from ricordo.graph.resources import get_resources
+from ricordo.graph.thread.attachments import media_in
 from ricordo.models.manners import MEDIA, STREAM_OPTIONS, SYSTEM, TOOL_CHOICE, TOOLS, Manners
 from ricordo.models.written_calls import WrittenCalls
 

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 
 class EmbeddingServer(LocalServer):

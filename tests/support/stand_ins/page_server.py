@@ -1,6 +1,6 @@
 """Web pages and files on localhost."""
 
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 
 class PageServer(LocalServer):

@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 from ricordo.common.errors import ModelError, ToolsNotTakenError
 from ricordo.graph import prompts
 from ricordo.graph.exchange import calls_in, sound_reply
-from ricordo.graph.fitting import instructed
+from ricordo.graph.model_call.fitting import instructed
 from ricordo.models.chat import says_how_it_ends, through_wrappers, without_stream
 from ricordo.models.endings import ending_of, usage_of
 from ricordo.models.manners import STREAM_OPTIONS, TOOL_CHOICE, Manners, no_calls

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from ricordo.graph.attachments import NamesOnly, media_in, name_of, named, shown, takes, without_media
+from ricordo.graph.thread.attachments import NamesOnly, media_in, name_of, named, shown, takes, without_media
 from tests.support.harness import ScriptedChat
 
 DATA = base64.b64encode(b"\x89PNG" + b"0" * 3000).decode()

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from tests.support.local_server import LocalServer, Reply, Request
 from tests.support.pdfs import BAD, text_pdf
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ricordo.graph import prompts
-from ricordo.graph.attachments import without_media
 from ricordo.graph.compaction.steps import call_text
 from ricordo.graph.exchange import calls_in
+from ricordo.graph.thread.attachments import without_media
 from ricordo.models.manners import MEDIA, SYSTEM
 from ricordo.models.thinking import as_said
 from ricordo.models.tokens import text_of

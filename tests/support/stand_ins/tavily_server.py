@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.support.local_server import LocalServer, Reply, Request
+from tests.support.stand_ins.local_server import LocalServer, Reply, Request
 
 KEY = "tvly-of-the-tests"
 

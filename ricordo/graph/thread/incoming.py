@@ -7,12 +7,15 @@ from uuid import UUID
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from ricordo.common.text import clean, make_id
-from ricordo.graph.attachments import Block, media_in, named
 from ricordo.graph.compaction.history import role_of
 from ricordo.graph.exchange import is_exchange
 from ricordo.graph.state import State
+from ricordo.graph.thread.attachments import Block, media_in, named
 from ricordo.models.tokens import text_of
 from ricordo.stores.passages import Passage
+
+Said = tuple[UUID, str, str, str | None]
+"""A message for memory: id of its row, role, text, and its id in the state."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ def _asked(state: State, thread: UUID) -> list[HumanMessage]:
     return [m for m in last if str(_id(thread, m)) != state.get("question_id")]
 
 
-def unseen(before: Sequence[AnyMessage], known: Sequence[Passage], thread: UUID) -> list[tuple[UUID, str, str]]:
-    """Return what was said before that memory does not hold yet: ids of the rows, role and text.
+def unseen(before: Sequence[AnyMessage], known: Sequence[Passage], thread: UUID) -> list[Said]:
+    """Return what was said before that memory does not hold yet.
 
     Args:
         before: Messages, oldest first.
@@ -86,4 +89,4 @@ def unseen(before: Sequence[AnyMessage], known: Sequence[Passage], thread: UUID)
     told = {(role_of(passage), passage.text) for passage in known}
     said = [(m, "user" if isinstance(m, HumanMessage) else "assistant", named(m)) for m in before]
     start = max((i + 1 for i, (_, role, text) in enumerate(said) if (role, text) in told), default=0)
-    return [(_id(thread, m), role, text) for m, role, text in said[start:]]
+    return [(_id(thread, m), role, text, m.id) for m, role, text in said[start:]]

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tests.support.openai_rules import Refused, check, parse
-from tests.support.openai_script import ChatRequest, Reply, Script, plausible, say, text_of
+from tests.support.stand_ins.openai_rules import Refused, check, parse
+from tests.support.stand_ins.openai_script import ChatRequest, Reply, Script, plausible, say, text_of
 
 KEY = "sk-of-the-tests-0123456789"
 _PIECE = 8  # characters of a text in one piece of a stream

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ricordo.graph.refused_tools import refused_tool
+from ricordo.graph.model_call.refused_tools import refused_tool
 
 OFFERED = ["alpha", "beta-2", "gamma"]
 

@@ -3,7 +3,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from ricordo.graph.incoming import incoming, unseen
+from ricordo.graph.thread.incoming import incoming, unseen
 from ricordo.stores.passages import Passage
 
 THREAD = uuid4()
@@ -45,5 +45,5 @@ def test_system_messages_are_instructions() -> None:
 def test_only_what_memory_does_not_hold_is_stored() -> None:
     before: list[Any] = [HumanMessage("One.", id="1"), AIMessage("Yes.", id="2"), HumanMessage("Two.", id="3")]
     known = [Passage("a", "user · today", "One."), Passage("b", "assistant · today", "Yes.")]
-    assert [(role, text) for _, role, text in unseen(before, known, THREAD)] == [("user", "Two.")]
+    assert [(role, text) for _, role, text, _ in unseen(before, known, THREAD)] == [("user", "Two.")]
     assert len(unseen(before, [], THREAD)) == 3

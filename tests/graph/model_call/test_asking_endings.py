@@ -12,11 +12,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from ricordo.common.errors import ContextOverflowError, ModelError, ToolsNotTakenError
 from ricordo.common.settings import Settings
-from ricordo.graph import asking
-from ricordo.graph.asking import ask
+from ricordo.graph.model_call import asking
+from ricordo.graph.model_call.asking import ask
 from ricordo.models.chat import close_model, make_model
-from tests.support.openai_script import Reply, call, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import Reply, call, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 NAME = "openai:a/model"
 TOOL = {

@@ -7,10 +7,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from ricordo.common.errors import ContextOverflowError, ModelError
 from ricordo.common.settings import Settings
-from ricordo.graph.asking import ask
+from ricordo.graph.model_call.asking import ask
 from ricordo.models.chat import close_model, make_model
-from tests.support.openai_script import Reply, call, say
-from tests.support.openai_server import KEY, OpenAIServer
+from tests.support.stand_ins.openai_script import Reply, call, say
+from tests.support.stand_ins.openai_server import KEY, OpenAIServer
 
 NAME = "openai:gpt-5-mini"
 TOOL = {
