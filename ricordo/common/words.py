@@ -95,6 +95,15 @@ def _term(word: str) -> str | None:
     return f"{term[: _LONGEST - len(digest) - 1]}~{digest}"
 
 
+def is_function_word(word: str) -> bool:
+    """Tell whether a word in small letters is one that terms leave out.
+
+    >>> is_function_word("from"), is_function_word("town")
+    (True, False)
+    """
+    return word in _STOP
+
+
 def _split(text: str) -> Iterator[str]:
     bare = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
     for match in _WORD.finditer(_CLITIC.sub("", bare)):

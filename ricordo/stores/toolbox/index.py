@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.common.text import clean
-from ricordo.stores.toolbox.text import requests_of, words
+from ricordo.stores.toolbox.text import asked, requests_of
 
 Scores = NDArray[np.float32]
 
@@ -21,6 +21,12 @@ _LEAST_LEXICAL, _MORE_LEXICAL = 0.3, 0.3
 """Weight of the words in the fusion where they cover little of the request, and what is added where they cover much."""
 _COVERED = 0.5
 """Share of a request's weight that the best tool covers by its words, at which the words count fully."""
+_AGREED = 2.0
+"""Standard deviations nearer in meaning than the mean of all tools, at which what the words find is no chance."""
+_COMPARED, _FEW = 5, 20
+"""Tools that the words put first and whose meaning is looked at; how many there must be to tell chance from sense."""
+_FLAT = 1e-6
+"""Scores that differ by less do not differ."""
 _PARTS = 0.5
 """Weight of the single requests where a text counts out several, beside the text as a whole."""
 _GROUP = 1.0
@@ -77,7 +83,7 @@ async def request(
     async def one(text: str, embedding: Scores | None = None, parts: Sequence[Request] = ()) -> Request:
         if embed and embedding is None:
             embedding = await embed(text)
-        return Request(words(text), embedding, await light(text) if light else None, parts)
+        return Request(asked(text), embedding, await light(text) if light else None, parts)
 
     text = clean(text)
     return await one(text, embedding, [await one(part) for part in requests_of(text)])
@@ -174,6 +180,7 @@ class ToolIndex:
             return lexical
         dense = _spread(np.asarray(np.mean(views, axis=0), np.float32))
         share = _LEAST_LEXICAL + _MORE_LEXICAL * min(1.0, covered / _COVERED) if covered else 0.0
+        share *= _agreement(lexical, dense)
         return share * lexical + (1 - share) * dense
 
     def _lexical(self, words: Mapping[str, float]) -> tuple[Scores, float]:
@@ -211,6 +218,20 @@ class _View:
         scores = lexical.copy()
         scores[self._embedded] = _spread(self.matrix @ embedding)
         return scores
+
+
+def _agreement(lexical: Scores, dense: Scores) -> float:
+    """Tell how near in meaning the tools are that the words put first, from 0, no nearer than all are, to 1.
+
+    A request that shares with the descriptions only what all people say hits tools at random, and those are near by
+    chance alone. Whether its words say something so follows from the request and from the tools that are there.
+    """
+    deviation = float(dense.std())
+    if len(dense) < _FEW or deviation < _FLAT or not lexical.any():
+        return 1.0
+    bar = float(np.partition(lexical, -_COMPARED)[-_COMPARED])
+    first = dense[lexical >= max(bar, _FLAT)]  # what ties with the last counts too
+    return min(1.0, max(0.0, float(first.mean() - dense.mean()) / (deviation * _AGREED)))
 
 
 def _share(scores: Scores) -> Scores:

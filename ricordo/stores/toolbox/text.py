@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from ricordo.common.text import clean
-from ricordo.common.words import terms
+from ricordo.common.words import is_function_word, terms
 from ricordo.stores.toolbox.schema import bounded, words_of
 
 _VERSION = 1
@@ -25,6 +25,12 @@ _BEGINNING = 4
 _WEIGHTS = {"name": 3.0, "description": 2.0, "phrases": 1.0, "parameters": 1.0, "group": 1.0}
 _WEIGHTS |= {"details": 0.5, "options": 0.5, "tags": 0.5}
 """How much a word counts in each field. Measured: see docs/toolbox.md."""
+
+_KEPT_SMALL_WORDS = """
+    above after again against all any at before below between both by down during each few for from further in into
+    more most no not of off on once only or other out over same than through to under until up with"""
+_SAID = frozenset(_KEPT_SMALL_WORDS.split())
+"""Small words that mean something to a tool also in a request: *from* one *to* another, *off*, *all*."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
@@ -83,10 +89,20 @@ def words(text: str) -> Counter[str]:
     The beginnings join what stemming keeps apart (`multiply`, `multiplication`), and they keep the small words that
     terms leave out, which mean something to a tool: convert *from* one *to* another, turn *off*, list *all*.
     """
-    counted = terms(text)
-    for word in _WORD.findall(words_of(unicodedata.normalize("NFKC", text)).casefold()):
-        counted[f"~{word[:_BEGINNING]}"] += 1
-    return counted
+    return terms(text) + Counter(_beginnings(text))
+
+
+def asked(text: str) -> Counter[str]:
+    """Count what `words` gives of a request, without the small words that only make a sentence of it.
+
+    *What can I do about my* is rare in descriptions, so that it would weigh much, and is in all that people say.
+    """
+    return terms(text) + Counter(_beginnings(text, lambda word: word in _SAID or not is_function_word(word)))
+
+
+def _beginnings(text: str, counts: Callable[[str], bool] = bool) -> list[str]:
+    found = _WORD.findall(words_of(unicodedata.normalize("NFKC", text)).casefold())
+    return [f"~{word[:_BEGINNING]}" for word in found if counts(word)]
 
 
 @cache

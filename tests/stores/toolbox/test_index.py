@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ricordo.stores.toolbox.catalogue import indexed
 from ricordo.stores.toolbox.index import IndexedTool, Request, Scores, ToolIndex, request
-from ricordo.stores.toolbox.text import ToolText, index_version, requests_of, words
+from ricordo.stores.toolbox.text import ToolText, asked, index_version, requests_of
 
 WEATHER = ToolText(
     "get_weather",
@@ -25,7 +25,7 @@ def index_of(*texts: ToolText, vectors: Sequence[Sequence[float]] | None = None)
 
 
 def first(index: ToolIndex, text: str, embedding: Scores | None = None) -> str:
-    return index.search([Request(words(text), embedding)], 1)[0][0]
+    return index.search([Request(asked(text), embedding)], 1)[0][0]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,40 @@ def test_a_name_weighs_more_than_a_detail() -> None:
     assert first(index, "invoice") == "invoice"
 
 
+def test_small_words_that_all_people_say_do_not_outweigh_the_one_that_names_the_task() -> None:
+    others = [ToolText(f"other_{i}", "Do something else.") for i in range(5)]
+    index = index_of(*others, ToolText("ideas", "What I can do about my day."), ToolText("garage", "Mend a car."))
+    assert first(index, "what can I do about my car") == "garage"
+
+
+RAKE = np.array([1, 0, 0], np.float32)
+
+
+def garden(*, near_in_meaning: bool) -> ToolIndex:
+    """Thirty tools; the one whose words are asked for is near in meaning to `RAKE`, or is not, as all the others."""
+    texts = [ToolText("named", "Sweep old leaves."), ToolText("meant", "Tidy beds.")]
+    near = [[0.9, 0.1, 0], [1, 0, 0]] if near_in_meaning else [[0, 0, 1], [1, 0, 0]]
+    rest = [ToolText(f"other_{i}", f"Count number {i}.") for i in range(28)]
+    return index_of(*texts, *rest, vectors=[*near, *([0, i / 28, 1 - i / 28] for i in range(28))])
+
+
+def test_words_decide_between_tools_that_are_near_in_meaning() -> None:
+    assert first(garden(near_in_meaning=True), "sweep the old leaves", RAKE) == "named"
+
+
+def test_words_that_hit_what_is_far_in_meaning_hit_by_chance() -> None:
+    assert first(garden(near_in_meaning=False), "sweep the old leaves", RAKE) == "meant"
+
+
+def test_what_the_words_put_first_counts_though_several_tie() -> None:
+    index = index_of(
+        *(ToolText(name, "Ring the bell.") for name in ("up", "on", "in")),
+        *(ToolText(f"other_{i}", "Paint it.") for i in range(27)),
+        vectors=[[0.8, 0.3, 0], [0.8, 0.2, 0], [0.9, 0.1, 0], [1, 0, 0], *([0, 0, 1] for _ in range(26))],
+    )
+    assert first(index, "ring the bell", RAKE) == "in"
+
+
 def test_meaning_finds_what_words_do_not() -> None:
     index = index_of(ToolText("alpha", "First."), ToolText("beta", "Second."), vectors=[[1, 0, 0], [0, 1, 0]])
     assert index.embedded
@@ -67,7 +101,7 @@ def test_words_and_meaning_are_weighed_together() -> None:
         vectors=[[1, 0, 0], [0, 1, 0], [0, 0.9, 0.1]],
     )
     toward = np.array([0, 1, 0], np.float32)
-    assert [name for name, _ in index.search([Request(words("ring a bell"), toward)], 3)] == ["beta", "alpha", "gamma"]
+    assert [name for name, _ in index.search([Request(asked("ring a bell"), toward)], 3)] == ["beta", "alpha", "gamma"]
 
 
 def test_two_embedding_models_are_weighed_alike_and_either_may_be_missing() -> None:
@@ -115,13 +149,13 @@ def test_the_tools_of_a_group_that_fits_are_lifted() -> None:
         ToolText("c", "Close the window of the shop.", {}, "house"),
         ToolText("d", "Wash the dog.", {}, "house"),
         ToolText("e", "Feed the cat.", {}, "house"),
-    ).search([Request(words("shop ledger, close"))], 5)
+    ).search([Request(asked("shop ledger, close"))], 5)
     names = [name for name, _ in ranked]
     assert names.index("b") < names.index("c")
 
 
 def test_a_wrong_group_costs_a_tool_nothing() -> None:
-    query = [Request(words("send mail quickly to a friend"))]
+    query = [Request(asked("send mail quickly to a friend"))]
     right, wrong = grouped("mail", "mail", "garden"), grouped("garden", "mail", "garden")
     assert right.search(query, 1)[0][0] == "mail_0"
     assert wrong.search(query, 1)[0][0] == "mail_0"
@@ -129,15 +163,15 @@ def test_a_wrong_group_costs_a_tool_nothing() -> None:
 
 def test_excluded_tools_are_not_found() -> None:
     index = grouped("", "", "")
-    found = [name for name, _ in index.search([Request(words("mail"))], 5, {"mail_0", "unknown"})]
+    found = [name for name, _ in index.search([Request(asked("mail"))], 5, {"mail_0", "unknown"})]
     assert "mail_0" not in found
     assert found
 
 
 def test_nothing_to_search_gives_nothing() -> None:
-    assert ToolIndex([]).search([Request(words("x"))], 5) == []
+    assert ToolIndex([]).search([Request(asked("x"))], 5) == []
     assert grouped("", "", "").search([], 5) == []
-    assert grouped("", "", "").search([Request(words("zzz"))], 5) == []
+    assert grouped("", "", "").search([Request(asked("zzz"))], 5) == []
 
 
 TEXTS = st.builds(
@@ -154,7 +188,7 @@ def test_any_tools_and_any_request_give_a_ranking(tools: list[ToolText], query: 
     random_ = np.random.default_rng(1)
     vectors = [random_.normal(size=4).astype(np.float32) if embedded else None for _ in tools]
     index = ToolIndex([indexed(text, vector=vector) for text, vector in zip(tools, vectors, strict=True)])
-    ranked = index.search([Request(words(query), np.full(4, 0.5, np.float32))], k)
+    ranked = index.search([Request(asked(query), np.full(4, 0.5, np.float32))], k)
     scores = [score for _, score in ranked]
     assert len(ranked) <= min(k, len(tools))
     assert scores == sorted(scores, reverse=True)
