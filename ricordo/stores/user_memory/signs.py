@@ -20,8 +20,10 @@ _TOKEN = re.compile(
     EMAIL + r"|https?://\S+|\d+(?:[.,:/-]\d+)*\w*|[\u3040-\u30ff\u3400-\u9fff]|"
     rf"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|(?P<sign>{_SIGN})"
 )
-_CASED = re.compile(r"\d[^\W\d_]|[^\W\d_]\d|[a-zà-ÿ][A-ZÀ-Þ]|(?<!\w)[A-ZÀ-Þ]{2,3}(?!\w)")
-"""Where case tells words apart: `AB12`, `iPhone`, `IT`."""
+_CASED = re.compile(r"\d[^\W\d_]|[^\W\d_]\d|[a-zà-ÿ][A-ZÀ-Þ]")
+"""Where case tells words apart: `AB12`, `iPhone`."""
+_SHORT = re.compile(r"(?<!\w)[A-ZÀ-Þ]{2,3}(?!\w)")
+"""`IT`; in a text that is written in capitals throughout, that is style."""
 _BESIDE_SIGN = re.compile(rf"\w(?:{_SIGN})|(?:{_SIGN})\w")
 _PLAIN = str.maketrans({"\u2212": "-", "\u2019": "'"})
 _DASH = re.compile(r"(?<!\w)[\u2010-\u2013](?=\.?\d)|(?<=[^\W\d])[\u2010-\u2013](?!\w)")
@@ -48,10 +50,10 @@ def written(text: str) -> list[Written]:
     found = list(_TOKEN.finditer(text))
     ends = {one.end() for one in found if one["sign"]}
     starts = {one.start() for one in found if one["sign"]}
-    result = []
+    result, shouts = [], text.isupper()
     for one in found:
         signed = bool(one["sign"]) or one.start() in ends or one.end() in starts
-        result.append(Written(one[0], signed, signed or bool(_CASED.search(one[0]))))
+        result.append(Written(one[0], signed, signed or _is_cased(one[0], shouts=shouts)))
     return result
 
 
@@ -64,9 +66,15 @@ def even(text: str) -> str:
 
 def small(text: str) -> str:
     """Put a text into small letters, except words that their case tells from others."""
+    shouts = text.isupper()
     return " ".join(
-        word if _CASED.search(word) or _BESIDE_SIGN.search(word) else word.casefold() for word in text.split()
+        word if _is_cased(word, shouts=shouts) or _BESIDE_SIGN.search(word) else word.casefold()
+        for word in text.split()
     )
+
+
+def _is_cased(word: str, *, shouts: bool) -> bool:
+    return bool(_CASED.search(word) or (not shouts and _SHORT.search(word)))
 
 
 def fold(word: str) -> str:
