@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.common.text import clean
-from ricordo.stores.toolbox.text import asked, requests_of
+from ricordo.stores.toolbox.text import asked, clauses_of, requests_of
 
 Scores = NDArray[np.float32]
 
@@ -62,7 +62,7 @@ class Request:
     light: Scores | None = None
     """By the light model, likewise."""
     parts: Sequence["Request"] = ()
-    """The single requests, where the text counts out several."""
+    """The single requests, where the text counts out several, or its clauses, where it is one sentence of several."""
 
 
 Embed = Callable[[str], Awaitable[Scores]]
@@ -71,7 +71,7 @@ Embed = Callable[[str], Awaitable[Scores]]
 async def request(
     text: str, embed: Embed | None = None, light: Embed | None = None, embedding: Scores | None = None
 ) -> Request:
-    """Make a request of a text; what it counts out is embedded one by one.
+    """Make a request of a text; what it counts out is embedded one by one, a clause by the light model alone.
 
     Args:
         text: Any text.
@@ -80,13 +80,16 @@ async def request(
         embedding: The text's embedding by the deployment's model, if it is known.
     """
 
-    async def one(text: str, embedding: Scores | None = None, parts: Sequence[Request] = ()) -> Request:
-        if embed and embedding is None:
-            embedding = await embed(text)
+    async def one(text: str, embedding: Scores | None, parts: Sequence[Request] = ()) -> Request:
         return Request(asked(text), embedding, await light(text) if light else None, parts)
 
+    async def whole(text: str) -> Scores | None:
+        return await embed(text) if embed else None
+
     text = clean(text)
-    return await one(text, embedding, [await one(part) for part in requests_of(text)])
+    parts = [await one(part, await whole(part)) for part in requests_of(text)]
+    parts = parts or [await one(clause, None) for clause in clauses_of(text)]
+    return await one(text, await whole(text) if embedding is None else embedding, parts)
 
 
 class ToolIndex:

@@ -40,6 +40,9 @@ _NEXT_REQUEST = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _REQUEST_WORDS, _MOST_REQUESTS = 3, 6
+_NEXT_CLAUSE = re.compile(r",?\s(?:and|but|then|plus)\s", re.IGNORECASE)
+_CLAUSE_WORDS = 4
+"""Fewer are mostly what a clause is about (Berlin *and the old town*), not one."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,19 @@ def requests_of(task: str) -> list[str]:
     cuts = [match.start() for match in _NEXT_REQUEST.finditer(task)]
     parts = [task[a:b].strip(" ,.\"'\n") for a, b in zip([0, *cuts], [*cuts, len(task)], strict=True)]
     parts = [part for part in parts if len(part.split()) >= _REQUEST_WORDS]
+    return parts[:_MOST_REQUESTS] if len(parts) > 1 else []
+
+
+def clauses_of(task: str) -> list[str]:
+    """Split a task of one sentence into its clauses, each of which may want a tool of its own; nothing if it has one.
+
+    >>> clauses_of("Get me a flight to Rome, and find me a bed there.")
+    ['Get me a flight to Rome', 'find me a bed there']
+    """
+    if sum(len(part.split()) > 1 for part in _SENTENCE.split(task)) > 1:
+        return []
+    parts = [part.strip(" ,.;\"'\n") for part in _NEXT_CLAUSE.split(task)]
+    parts = [part for part in parts if len(part.split()) >= _CLAUSE_WORDS]
     return parts[:_MOST_REQUESTS] if len(parts) > 1 else []
 
 

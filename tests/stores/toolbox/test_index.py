@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ricordo.stores.toolbox.catalogue import indexed
 from ricordo.stores.toolbox.index import IndexedTool, Request, Scores, ToolIndex, request
-from ricordo.stores.toolbox.text import ToolText, asked, index_version, requests_of
+from ricordo.stores.toolbox.text import ToolText, asked, clauses_of, index_version, requests_of
 
 WEATHER = ToolText(
     "get_weather",
@@ -211,17 +211,57 @@ def test_requests_that_are_counted_out_are_split(task: str, parts: int) -> None:
     assert len(requests_of(task)) == parts
 
 
-@given(st.text(max_size=200))
+@pytest.mark.parametrize(
+    ("task", "clauses"),
+    [
+        ("a boat to Malta and where do I sleep there", 2),
+        ("My bike is stolen: who do I call, and can I claim it back?", 2),
+        ("look up the old recipe then read it to me, plus set the big timer", 3),
+        ("hire a car in Bern and in Basel", 0),
+        ("A car is at rest and then it speeds up. How fast is it in the end and how far did it go?", 0),
+        ("sand and gravel", 0),
+        ("", 0),
+    ],
+)
+def test_a_sentence_is_split_where_its_clauses_join(task: str, clauses: int) -> None:
+    assert len(clauses_of(task)) == clauses
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(["and", "but", ",", ":", "\n", "a", "b c d e"])).map(" ".join))
 def test_parts_are_pieces_of_the_task(task: str) -> None:
-    assert all(part in task for part in requests_of(task))
+    assert all(part in task for part in [*requests_of(task), *clauses_of(task)])
 
 
-async def test_each_request_of_a_task_has_its_tool_near_the_top() -> None:
-    tools = [ToolText(f"weather_{i}", f"Tell the weather of a town, source {i}.") for i in range(8)]
-    index = index_of(*tools, ToolText("hire_car", "Hire a car for some days."))
-    task = "First tell me the weather in the old town of Bern by the best source for weather. Then hire a car for me."
-    found = [name for name, _ in index.search([await request(task)], 4)]
-    assert "hire_car" in found
+@pytest.mark.parametrize(
+    "task",
+    [
+        "First show me the tide chart of the harbour. Then hire me something cheap.",
+        "show me the tide chart of the harbour and hire me something cheap",
+    ],
+)
+async def test_each_request_of_a_task_has_its_tool_near_the_top(task: str) -> None:
+    charts = [ToolText(f"{of}_chart", f"Show the {of} chart of a harbour.") for of in ("tide", "wind", "fog", "frost")]
+    others = [ToolText(f"other_{i}", "Do something else.") for i in range(5)]
+    index = index_of(*charts, *others, ToolText("rental", "Hire a car for some days."))
+    assert [name for name, _ in index.search([await request(task)], 2)] == ["tide_chart", "rental"]
+
+
+async def test_only_the_light_model_embeds_the_clauses_of_a_sentence() -> None:
+    by: dict[str, list[str]] = {"deployment": [], "light": []}
+
+    async def embed(text: str) -> Scores:
+        by["deployment"].append(text)
+        return np.ones(2, np.float32)
+
+    async def light(text: str) -> Scores:
+        by["light"].append(text)
+        return np.ones(2, np.float32)
+
+    task = "a boat to Malta for tomorrow and where do I sleep there"
+    made = await request(task, embed, light)
+    assert by["deployment"] == [task]
+    assert sorted(by["light"]) == sorted([task, "a boat to Malta for tomorrow", "where do I sleep there"])
+    assert [part.embedding for part in made.parts] == [None, None]
 
 
 def test_a_tool_is_embedded_whole_and_by_its_headline() -> None:
