@@ -11,16 +11,21 @@ from ricordo.common.errors import NotFoundError
 EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
 """Pattern of an address. It begins where a word begins: a long one is looked at once, and not from each letter."""
 _NAMESPACE = UUID("5b0b6a52-8f0e-5a55-9f2d-0f6f1c1f7a10")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    r"""Remove NUL characters and put U+FFFD for lone surrogates; all else stays as it is.
+    r"""Remove NUL characters, join surrogates that are a pair, and put U+FFFD for lone ones; all else stays as it is.
 
     >>> clean("a\x00b")
     'ab'
     """
-    return _LONE_SURROGATE.sub("\ufffd", text.replace("\x00", ""))
+    return _LONE_SURROGATE.sub("\ufffd", _PAIR.sub(_joined, text.replace("\x00", "")))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def clean_json(value: Any) -> Any:

@@ -37,6 +37,8 @@ what you have, and say plainly what is not finished."""
 INVALID_CALL = """This call was not run: its arguments are not valid JSON for an object ({error}). Call the tool again \
 with correct JSON."""
 
+CUT_CALL = "your reply was cut off in the midst of them, so write less at once"
+
 NO_TOOL = "There is no tool '{name}'. Call one that is offered, or look for one with read_toolbox."
 
 NOT_OFFERED = """'{name}' was not run: it has not been offered in this turn. Look for it with read_toolbox, by what it \

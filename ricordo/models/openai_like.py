@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
@@ -18,7 +18,7 @@ warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
 
 
 class OpenAILike(ChatOpenAI):
-    """`ChatOpenAI` that takes calls as servers give them, and keeps what they give of the model's thinking."""
+    """`ChatOpenAI` that takes calls as servers give them, and keeps thinking and refusals beside the content."""
 
     @override
     def _convert_chunk_to_generation_chunk(
@@ -29,7 +29,7 @@ class OpenAILike(ChatOpenAI):
             _mend_calls(delta)
         made = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         if made is not None and deltas:
-            made.message.additional_kwargs |= dict(_thinking(deltas[0]))
+            made.message.additional_kwargs |= dict(_beside(deltas[0]))
         return made
 
     @override
@@ -41,7 +41,7 @@ class OpenAILike(ChatOpenAI):
             _mend_calls(message)
         made = super()._create_chat_result(given, generation_info)
         for generation, message in zip(made.generations, messages, strict=False):
-            generation.message.additional_kwargs |= dict(_thinking(message))
+            generation.message.additional_kwargs |= dict(_beside(message))
         return made
 
     @override
@@ -52,12 +52,13 @@ class OpenAILike(ChatOpenAI):
         sent = payload.get("messages") or []  # the Responses API has none
         for message, body in zip(self._convert_input(input_).to_messages(), sent, strict=False):
             if isinstance(message, AIMessage):
-                body.update(_thinking(message.additional_kwargs))
+                body.update(_beside(message.additional_kwargs, FIELDS))
         return payload
 
 
-def _thinking(fields: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
-    for name in FIELDS:
+def _beside(fields: Mapping[str, Any] | None, names: Iterable[str] = (*FIELDS, "refusal")) -> Iterator[tuple[str, Any]]:
+    """Yield what a message has beside its content."""
+    for name in names:
         if value := (fields or {}).get(name):
             yield name, value
 

@@ -48,7 +48,8 @@ def details_of(error: BaseException) -> Iterator[Mapping[str, Any]]:
 
 def words_of(error: BaseException) -> str:
     """Return all that an error says: its own text and its body's messages."""
-    said, body = " ".join(str(error).split()), getattr(error, "body", None)
+    body = getattr(error, "body", None)
+    said = "" if error.args and isinstance(error.args[0], Mapping) else " ".join(str(error).split())
     for each in [
         body if isinstance(body, str) and not body.startswith("{") else "",
         *(part.get("message") for part in details_of(error)),

@@ -1,5 +1,6 @@
 """What a provider's client raised, as our own error: the provider's words, and advice that fits that provider."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -64,6 +65,7 @@ _OLLAMA = {
     404: "Fetch it by `ollama pull {model}`, or choose by RICORDO_MODEL one that `ollama list` shows.",
     _UNREACHED: "Ollama cannot be reached: start it by `ollama serve`, or check OLLAMA_HOST.",
 }
+_UNKNOWN = "Ask again; if it stays so, check {address}, or choose another model by RICORDO_MODEL."
 _PAGE = "What answers there is a web page and no chat model: check {address}."
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:tools?|function)|support(?:s|ing)? tool|tools? (?:use |calling )?(?:is|are) not supported"
@@ -112,6 +114,11 @@ def was_answered(error: Exception) -> bool:
     return _http_status(error) is not None or status_of(error) in {_UNREACHED, 408}
 
 
+def streams(error: Exception) -> bool:
+    """Tell whether an error came in a stream, or of one that cannot be read: its server does send streams."""
+    return isinstance(error, json.JSONDecodeError) or any(details_of(error))
+
+
 def raise_ours(name: str, error: Exception, *, tools: bool = False) -> NoReturn:
     """Raise a provider's error as ours, with what to do next.
 
@@ -129,6 +136,8 @@ def raise_ours(name: str, error: Exception, *, tools: bool = False) -> NoReturn:
         raise error
     known = next((one for one in chain_of(error) if status_of(one) is not None), error)
     status, words = status_of(known), words_of(known) or type(known).__name__
+    if isinstance(known, json.JSONDecodeError):
+        words = f"its answer is no JSON ({words})"
     said = _shown(words)
     if tools and _NO_TOOLS.search(words):
         raise ToolsNotTakenError(f"The chat model {name} takes no tools: {said.rstrip('.')}") from error
@@ -144,7 +153,7 @@ def _advice(name: str, status: int | None, *, page: bool) -> str:
     if page:
         text = _PAGE
     elif status is None:
-        text = ""
+        text = _UNKNOWN
     else:
         kind = status if status in _ADVICE else _SERVER if status >= _SERVER else 400
         text = (_OLLAMA if owner == "ollama" else {}).get(kind) or _ADVICE[kind]

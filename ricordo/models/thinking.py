@@ -6,11 +6,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from ricordo.common.text import clean_json
+from ricordo.common.text import clean, clean_json
 
-_TAG = re.compile(r"(?<!`)(?:<(?P<end>/)?(?:think|thinking|thought)>|\[(?P<close>/)?THINK\])", re.IGNORECASE)
-_CLOSE = re.compile(r"(?<!`)(?:</(?:think|thinking|thought)>|\[/THINK\])", re.IGNORECASE)
-_MAYBE_TAG = re.compile(r"(?:`?[<\[][/\w|]{0,14}|`{1,2})\Z")
+_TAG = re.compile(r"(?<!`)(?:<(?P<end>/)?(?:(?:seed:)?think|thinking|thought)>|\[(?P<close>/)?THINK\])", re.IGNORECASE)
+_CLOSE = re.compile(r"(?<!`)(?:</(?:(?:seed:)?think|thinking|thought)>|\[/THINK\])", re.IGNORECASE)
+_MAYBE_TAG = re.compile(r"(?:`?[<\[][/\w|:]{0,14}|`{1,2})\Z")
 """The end of a piece in which a tag may have begun."""
 _LONGEST_TAG = 24  # characters, with the one before it
 _FENCE = "```"
@@ -45,7 +45,7 @@ class Speech:
             without_calls: Takes such calls out of a text.
         """
         self._hold, self._may_call, self._without_calls = hold, may_call, without_calls
-        self._pending, self._looked = "", 0
+        self._pending, self._looked, self._half = "", 0, ""
         self._begun = self._thinks = self._trims = False
         self._opening, self._fences = "", 0
         self.opened = self.unopened = False
@@ -58,7 +58,9 @@ class Speech:
             piece: Text of any length.
             last: No more follows.
         """
-        self._pending += piece
+        whole = self._half + piece
+        self._half = whole[-1:] if not last and "\ud800" <= whole[-1:] <= "\udbff" else ""
+        self._pending += clean(whole.removesuffix(self._half))
         out = ""
         while self._pending:
             before = len(self._pending)

@@ -154,3 +154,7 @@ class ProviderCounts:
             refused: Tokens of the prompt, as we count.
         """
         self._windows[model] = named or min(refused, self._windows.get(model, refused))
+
+    def forget_window(self, model: str) -> None:
+        """Take back what was concluded from refusals, since no prompt was short enough."""
+        self._windows.pop(model, None)

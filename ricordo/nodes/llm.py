@@ -52,13 +52,16 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
         resources.usage.learn_window(limits.model, error.window, use["tokens"])
         if state["overflows"] >= _OVERFLOWS or (state["refused"] and use["tokens"] >= state["refused"]):
             told |= {"stop_reason": "error", "error": str(error)}
+            if error.window is None:  # however short: it was not the length
+                resources.usage.forget_window(limits.model)
         else:
             told |= {"overflows": state["overflows"] + 1, "refused": use["tokens"], "iterations": state["iterations"]}
     except (ModelError, ConfigurationError) as error:
         told |= {"stop_reason": "error", "error": str(error)}
     else:
         told |= {"left_out": left_out, "overflows": 0, "refused": 0, **_outcome(reply, wrap_up=wrap_up)}
-        told["usage"] = add_usage(state.get("usage"), reply.usage_metadata)
+        if reply.usage_metadata:
+            told["usage"] = add_usage(state.get("usage"), reply.usage_metadata)
         if reply.usage_metadata and not state.get("attachments"):  # they are counted by nobody but the provider
             counted = round(use["tokens"] / limits.ratio)
             resources.usage.learn(limits.model, counted, reply.usage_metadata["input_tokens"])

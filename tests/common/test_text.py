@@ -22,6 +22,10 @@ def test_a_lone_surrogate_leaves_a_mark() -> None:
     assert clean("a\ud800b") == "a\ufffdb"
 
 
+def test_the_halves_of_a_pair_become_one_character() -> None:
+    assert clean("a\ud83d" + "\ude00b\ude00") == "a\U0001f600b\ufffd"
+
+
 def test_ids_depend_on_every_part_and_on_where_they_are_cut() -> None:
     assert make_id("a", "b") == make_id("a", "b")
     assert len({make_id("a", "b"), make_id("ab"), make_id("a", "b", ""), make_id("b", "a")}) == 4

@@ -54,5 +54,5 @@ async def test_nonsense_and_failures_change_nothing(harness: Harness, opinion: R
 
 
 async def test_nobody_is_asked_where_the_words_decide_or_nothing_is_near(harness: Harness) -> None:
-    assert await remember(harness, DARK.upper()) == [DARK, DOG]
+    assert await remember(harness, f" {DARK.lower()}.") == [DARK, DOG]
     assert await remember(harness, "The tide is high at noon") == ["The tide is high at noon", DARK, DOG]

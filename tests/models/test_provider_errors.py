@@ -1,5 +1,6 @@
 """Errors of many kinds in our words; the advice is for the provider that was chosen."""
 
+import json
 from typing import Any
 
 import httpx
@@ -53,6 +54,8 @@ class AnsweredError(Exception):
             AnsweredError(400, "<html><title>400 Bad</title><p>nginx</html>"),
             "a web page and no chat model",
         ),
+        ("somebody:model", RuntimeError("odd"), "Ask again"),
+        ("openai:gpt-5-mini", json.JSONDecodeError("Expecting value", "", 0), "its answer is no JSON"),
     ],
 )
 def test_the_advice_fits_the_kind_of_error_and_the_provider(model: str, error: Exception, advice: str) -> None:
@@ -66,6 +69,11 @@ def test_the_advice_fits_the_kind_of_error_and_the_provider(model: str, error: E
 def test_an_error_keeps_the_providers_words() -> None:
     with pytest.raises(ModelError, match="the moon is in the way"):
         raise_ours("m", RuntimeError("the moon\nis in the way"))
+
+
+def test_an_error_that_is_a_body_is_told_in_its_words() -> None:
+    with pytest.raises(ModelError, match=r"failed: The moon is in the way\. Ask again"):
+        raise_ours("m", ValueError({"message": "The moon is in the way.", "code": "moon"}))
 
 
 def test_what_caused_an_error_without_a_kind_tells_its_kind() -> None:

@@ -11,6 +11,7 @@ WITH_THINKING = [
     ("<think>It is late.</think>Good night.", "Good night."),
     ("<think>\nIt is\n\nlate.\n</think>\n\nGood night.", "Good night."),
     ("<thinking>It is late.</thinking> Good night.", "Good night."),
+    ("<seed:think>It is late.</seed:think>Good night.", "Good night."),
     ("[THINK]It is late.[/THINK]Good night.", "Good night."),
     ("Let me see.\n<think>Hm.</think>\nGood night.", "Let me see.\nGood night."),
     ("It is late.\n</think>\n\nGood night.", "Good night."),
@@ -64,6 +65,21 @@ def test_thinking_without_its_opening_is_not_streamed_by_a_model_that_is_known_f
         " night.",
     ]
     assert speech.unopened
+
+
+def test_halves_of_a_character_in_two_pieces_are_said_as_one_and_nothing_is_said_that_cannot_be_sent() -> None:
+    speech = Speech(hold=False)
+    assert [
+        speech.take("a\ud83d"),
+        speech.take("\ude00\x00b\ude00"),
+        speech.take("\ud83d"),
+        speech.take("", last=True),
+    ] == [
+        "a",
+        "\U0001f600b\ufffd",
+        "",
+        "\ufffd",
+    ]
 
 
 def test_words_come_at_once_where_nothing_is_held() -> None:

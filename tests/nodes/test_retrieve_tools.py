@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from langchain_core.exceptions import ModelInvalidRequestError
 
 from ricordo.common.errors import ContextOverflowError
 from ricordo.models.embeddings import Embedder
@@ -167,7 +168,7 @@ async def test_a_tool_whose_schema_the_provider_refuses_is_left_out_and_the_mode
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refusal(name: str) -> Exception:
-        return ValueError(f"Invalid schema for function '{name}': In context=(), 'type' is missing.")
+        return ModelInvalidRequestError(f"Invalid schema for function '{name}': In context=(), 'type' is missing.")
 
     wanted = "Tell me the weather of a town and resize the picture."
     answer = await harness.ask(wanted, refusal("tell_weather"), refusal("resize_picture"), says("Rain."))

@@ -94,10 +94,10 @@ async def test_a_prompt_too_long_for_the_provider_is_compacted_and_sent_once_mor
             assert any(f"OBERON-{n}" in page for page in pages)
 
 
-async def test_a_prompt_that_is_too_long_twice_is_an_error(harness: Harness) -> None:
-    too_long = ContextOverflowError("too long")
-    answer = await harness.ask("Hello?", too_long, too_long)
+async def test_a_prompt_that_is_always_too_long_is_an_error(harness: Harness) -> None:
+    answer = await harness.ask("Hello?", *[ContextOverflowError("too long")] * 4)
     assert answer.stop_reason == "error"
+    assert harness.resources.usage.window("scripted") is None, "no length was short enough, so it was not the length"
 
 
 async def test_an_empty_reply_is_asked_for_once_more(harness: Harness) -> None:

@@ -42,6 +42,8 @@ class ScriptedChat(BaseChatModel):
     script: list[Any] = Field(default_factory=list)
     asked: list[list[BaseMessage]] = Field(default_factory=list)
     offered: list[list[str]] = Field(default_factory=list)
+    overdrawn: bool = False
+    """It was asked for a reply more than it had; the agent takes that for any other failure of a provider."""
 
     @property
     def _llm_type(self) -> str:
@@ -53,6 +55,8 @@ class ScriptedChat(BaseChatModel):
     def _next(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
         self.asked.append(messages)
         self.offered.append([tool["function"]["name"] for tool in kwargs.get("tools", [])])
+        if not self.script:
+            self.overdrawn = True
         reply = self.script.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -100,6 +104,7 @@ class Harness:
         self.model.script[:] = replies
         answer = await self.agent.ask(question, thread_id, **context)
         assert not self.model.script, f"the model was not asked for {len(self.model.script)} replies"
+        assert not self.model.overdrawn, "the model was asked for a reply that the script does not have"
         return answer
 
     def memory(self, user_id: str = "default") -> MemoryManager:

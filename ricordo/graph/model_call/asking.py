@@ -22,7 +22,7 @@ from ricordo.graph.model_call.fitting import instructed
 from ricordo.models.chat import says_how_it_ends, through_wrappers, without_stream
 from ricordo.models.endings import ending_of, usage_of
 from ricordo.models.manners import STREAM_OPTIONS, TOOL_CHOICE, Manners, no_calls
-from ricordo.models.provider_errors import passes, raise_ours, was_answered
+from ricordo.models.provider_errors import passes, raise_ours, streams, was_answered
 from ricordo.models.speaking import Speaking
 from ricordo.models.thinking import Speech
 from ricordo.models.written_calls import WrittenCalls, arguments_of
@@ -115,31 +115,32 @@ async def _reply(
             async for _ in speaking.astream(list(messages)):
                 pass
             pieces = speaking.pieces
-            whole, ending = _joined(pieces), ending_of(pieces)
+            ending = ending_of(pieces)
             if not pieces or ending == "error":
                 raise ModelError(prompts.BROKE_OFF.format(model=name))  # noqa: TRY301 - it ends like what a client raises
             broke_off = not ending and isinstance(pieces[-1], AIMessageChunk) and says_how_it_ends(bound)
+            whole = _joined(pieces, cut=broke_off or ending == "length")
             if not (broke_off and left):
                 manners.hear(whole, opened=speech.opened, unopened=speech.unopened)
                 return whole, "unfinished" if broke_off else ending or "stop"
         except Exception as error:  # noqa: BLE001 - whatever a provider's client raises is told in our words
             if not (left and passes(error) and (speaking.pieces or not was_answered(error))):
                 raise_ours(name, error, tools=tools)
-            if not speaking.pieces:  # a server that sends no stream, be it an answer or an error
+            if not speaking.pieces and not streams(error):
                 bound = without_stream(bound)
         await asyncio.sleep(_PAUSE * (_TRIES - left))
     raise AssertionError  # the last try has returned or raised
 
 
-def _joined(pieces: Sequence[AIMessage]) -> AIMessage:
+def _joined(pieces: Sequence[AIMessage], *, cut: bool) -> AIMessage:
     chunks = [piece for piece in pieces if isinstance(piece, AIMessageChunk)]
     if not chunks:  # a model that does not stream
         return pieces[-1] if pieces else AIMessage("")
-    whole = _with_honest_calls(add_ai_message_chunks(chunks[0], *chunks[1:]))
+    whole = _with_honest_calls(add_ai_message_chunks(chunks[0], *chunks[1:]), cut=cut)
     return whole.model_copy(update={"usage_metadata": usage_of(pieces)})
 
 
-def _with_honest_calls(chunk: AIMessageChunk) -> AIMessage:
+def _with_honest_calls(chunk: AIMessageChunk, *, cut: bool) -> AIMessage:
     message = message_chunk_to_message(chunk)
     if not isinstance(message, AIMessage):
         raise ModelError("The chat model's reply is no assistant message.")
@@ -148,9 +149,13 @@ def _with_honest_calls(chunk: AIMessageChunk) -> AIMessage:
     calls, invalid = [], []
     for piece in chunk.tool_call_chunks:
         raw, name = piece["args"] or "", piece["name"] or ""
+        ends = cut and piece is chunk.tool_call_chunks[-1]
         try:
+            if ends and not raw.strip():  # cut off before its arguments, which are not none
+                raise ValueError("there are none")  # noqa: TRY301 - it ends like any that is not whole
             calls.append(ToolCall(name=name, args=arguments_of(raw), id=piece["id"]))
         except (ValueError, TypeError, RecursionError) as error:
-            wrong = InvalidToolCall(type="invalid_tool_call", name=name, args=raw, id=piece["id"], error=str(error))
+            said = f"{error}; {prompts.CUT_CALL}" if ends else str(error)
+            wrong = InvalidToolCall(type="invalid_tool_call", name=name, args=raw, id=piece["id"], error=said)
             invalid.append(wrong)
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": invalid})

@@ -57,6 +57,14 @@ async def test_errors_inside_of_every_stream_are_told_in_the_providers_words(ope
     assert len(openai.requests) == 3
 
 
+@pytest.mark.parametrize("event", [OVERLOADED, {"message": "It broke."}])
+async def test_a_server_that_streams_is_asked_for_a_stream_after_an_error_too(
+    openai: OpenAIServer, event: dict[str, Any]
+) -> None:
+    assert (await reply_of(openai, say("", event=event), say("Whole."))).text == "Whole."
+    assert [request.streams for request in openai.requests] == [True, True]
+
+
 async def test_an_error_that_does_not_pass_is_not_asked_for_again(openai: OpenAIServer) -> None:
     with pytest.raises(ModelError, match=r"Insufficient credits.*no credit"):
         await reply_of(openai, *[say("", event={"message": "Insufficient credits", "code": 402})] * 9)
@@ -126,6 +134,28 @@ async def test_a_filter_that_leaves_nothing_is_no_empty_reply(openai: OpenAIServ
     reply = await reply_of(openai, say("", ends="content_filter"))
     assert reply.response_metadata["finish_reason"] == "content_filter"
     assert len(openai.requests) == 1
+
+
+@pytest.mark.parametrize("still", [False, True])
+async def test_a_refusal_is_told_in_its_words_and_not_asked_for_again(openai: OpenAIServer, still: bool) -> None:  # noqa: FBT001 - a parameter
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help."}
+    whole = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    pieces = Reply(deltas=({"role": "assistant", "refusal": None}, {"refusal": "I cannot "}, {"refusal": "help."}))
+    reply = await reply_of(
+        openai, Reply(body=whole) if still else pieces, **({"disable_streaming": True} if still else {})
+    )
+    assert (reply.text, reply.response_metadata["finish_reason"]) == ("I cannot help.", "refusal")
+    assert len(openai.requests) == 1
+
+
+@pytest.mark.parametrize("ends", ["length", None])
+@pytest.mark.parametrize("arguments", ["", '{"query": "ti'])
+async def test_a_call_that_was_cut_off_is_not_made_with_less_than_was_meant(
+    openai: OpenAIServer, ends: str | None, arguments: str
+) -> None:
+    reply = await reply_of(openai, *[call("find", arguments, ends=ends)] * 3)
+    assert reply.tool_calls == []
+    assert "cut off" in str(reply.invalid_tool_calls[0]["error"])
 
 
 async def test_a_model_that_thinks_until_its_limit_is_said_to(openai: OpenAIServer) -> None:
