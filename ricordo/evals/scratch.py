@@ -13,6 +13,7 @@ from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.connection import connect
 from ricordo.stores.postgres.database import Database
 from ricordo.stores.postgres.migrate import migrate
+from ricordo.stores.postgres.role import ROLE_OF
 from ricordo.stores.search.vectors import ensure_space
 
 
@@ -36,7 +37,15 @@ async def scratch_database(dsn: str, embedder: Embedder) -> AsyncIterator[Databa
         async with Database.open(own) as db:
             yield db
     finally:
-        await _run(dsn, sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        await _drop(dsn, name)
+
+
+async def _drop(dsn: str, name: str) -> None:
+    async with await connect(dsn) as conn:
+        row = await (await conn.execute(f"{ROLE_OF}%s".encode(), [name])).fetchone()
+    await _run(dsn, sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+    if row:
+        await _run(dsn, sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(row["role"])))
 
 
 async def _run(dsn: str, statement: sql.Composed) -> None:

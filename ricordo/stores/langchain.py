@@ -20,7 +20,6 @@ from langchain_core.vectorstores import VectorStore
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.postgres.connection import normalise
 from ricordo.stores.postgres.database import ENTER, Database
-from ricordo.stores.postgres.migrate import APP_ROLE
 
 _METADATA = ["source", "title", "page", "chunk", "url"]
 
@@ -44,7 +43,7 @@ async def vector_store(db: Database, embedder: Embedder, user_id: str) -> AsyncI
 
     @event.listens_for(engine.sync_engine, "begin")
     def enter(conn: Any) -> None:
-        conn.exec_driver_sql(ENTER, (APP_ROLE, user_id))
+        conn.exec_driver_sql(ENTER, (user_id,))
 
     try:
         yield await AsyncPGVectorStore.create(

@@ -3,6 +3,8 @@
 import time
 from typing import Any
 
+import psycopg
+
 from ricordo.cli.checks.check import Check
 from ricordo.cli.checks.services import SECONDS
 from ricordo.common.errors import RicordoError
@@ -18,7 +20,7 @@ async def check_memory(settings: Settings) -> dict[str, Check]:
     try:
         async with open_database(settings) as db:
             database, stored = await _database(settings, db)
-    except RicordoError as error:
+    except (RicordoError, psycopg.Error) as error:
         return {"database": Check("database", "broken", str(error)), "embeddings": embeddings}
     if embedder and embeddings.status == "ok" and stored and stored != (embedder.model_id, embedder.dims):
         model, dims = stored
@@ -60,7 +62,8 @@ async def _database(settings: Settings, db: Database) -> tuple[Check, tuple[str,
             conn,
             "SELECT current_setting('server_version') AS server, current_user AS owner, "
             "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector, "
-            "(SELECT count(*) FROM ricordo_migrations) AS migrations, "
+            "(SELECT count(*) FROM ricordo_migrations) AS migrations, current_database() AS name, "
+            "has_database_privilege('public', current_database(), 'CONNECT') AS open, "
             "pg_size_pretty(pg_database_size(current_database())) AS size",
         )
     async with db.transaction("doctor") as conn:
@@ -77,6 +80,12 @@ async def _database(settings: Settings, db: Database) -> tuple[Check, tuple[str,
     if app["bypass"]:
         advice = f"{app['role']} passes by row-level security: ALTER ROLE {app['role']} NOBYPASSRLS."
         return Check("database", "broken", detail, advice), stored
+    if row["open"]:
+        advice = (
+            f"Every user of this server may connect: GRANT CONNECT ON DATABASE {row['name']} TO {row['owner']}; "
+            f"REVOKE CONNECT ON DATABASE {row['name']} FROM PUBLIC;"
+        )
+        return Check("database", "missing", detail, advice), stored
     return Check("database", "ok", detail), stored
 
 

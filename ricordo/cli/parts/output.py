@@ -152,11 +152,23 @@ def report(error: BaseException, *, as_json: bool = False) -> int:
     if _wants_details():
         traceback.print_exception(error)
     said = " ".join(plain(str(error)).split())
+    if _is_of_postgresql(error):
+        note(
+            f"error: PostgreSQL refused ({type(error).__name__}): {said}. What was saved before is kept. ricordo "
+            "doctor looks at the database; RICORDO_LOG_LEVEL=debug shows what was asked of it."
+        )
+        return FAILED
     note(
         f"error: {type(error).__name__}{': ' if said else ''}{said}\n"
         "This is a bug in Ricordo. RICORDO_LOG_LEVEL=debug shows where it happened; please report it with that."
     )
     return BUG
+
+
+def _is_of_postgresql(error: BaseException) -> bool:
+    """Tell whether an error is the database's. Its package is slow to import, and not needed where it was not used."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def _wants_details() -> bool:

@@ -1,5 +1,8 @@
 """Connections to PostgreSQL, and what is said when there is none."""
 
+import asyncio
+import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +18,11 @@ Connection = AsyncConnection[dict[str, Any]]
 """Rows are dicts."""
 
 _DEFAULTS: dict[str, Any] = {"connect_timeout": 10, "application_name": "ricordo"}
+_FULL = re.compile(r"too many (?:clients|connections)|connection slots|no more connections allowed")
+"""What a server (53300) and PgBouncer say when all their places are taken; a refused connection has no SQLSTATE."""
+FULL_SECONDS = 60
+"""How long one waits for a place."""
+_POLL_SECONDS = 0.2
 
 
 def normalise(dsn: str) -> str:
@@ -31,7 +39,8 @@ def normalise(dsn: str) -> str:
             "The address of the database cannot be read. RICORDO_DATABASE_URL is written as "
             "postgresql://user:password@host:5432/database; special characters in the password are percent-encoded."
         ) from None
-    return make_conninfo("", **(_DEFAULTS | given))
+    # Whatever the server, the role or PGCLIENTENCODING says: we write what people write.
+    return make_conninfo("", **(_DEFAULTS | given | {"client_encoding": "UTF8"}))
 
 
 def options_for(*, pooled: bool = False, prepare_after: int = 3) -> dict[str, Any]:
@@ -64,17 +73,26 @@ def failure(dsn: str, error: psycopg.Error) -> DatabaseError:
 
 
 async def connect(dsn: str) -> Connection:
-    """Open one connection outside the pool, as the user of the address.
+    """Open one connection outside the pool, as the user of the address; wait while the server has no place for it.
 
     Raises:
         ConfigurationError: The address is malformed.
         DatabaseError: The server cannot be reached or refuses us.
     """
     dsn = normalise(dsn)
-    try:
-        return await AsyncConnection.connect(dsn, **options_for())
-    except psycopg.OperationalError as error:
-        raise failure(dsn, error) from error
+    deadline = time.monotonic() + FULL_SECONDS
+    while True:
+        try:
+            return await AsyncConnection.connect(dsn, **options_for())
+        except psycopg.OperationalError as error:
+            if not is_full(error) or time.monotonic() > deadline:
+                raise failure(dsn, error) from error
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def is_full(error: BaseException) -> bool:
+    """Tell whether a connection was refused for want of a place, which others will make by leaving."""
+    return _FULL.search(str(error)) is not None
 
 
 @asynccontextmanager

@@ -13,8 +13,9 @@ from ricordo.common.errors import DatabaseError, InputError
 from ricordo.common.text import clean
 from ricordo.stores.postgres.connection import Connection, connect, failure, normalise, options_for
 from ricordo.stores.postgres.embedded import EmbeddedPostgres
-from ricordo.stores.postgres.migrate import APP_ROLE, migrate, refused
+from ricordo.stores.postgres.migrate import migrate
 from ricordo.stores.postgres.pooler import assert_sessions
+from ricordo.stores.postgres.role import refused
 
 if TYPE_CHECKING:
     from ricordo.common.settings import Settings
@@ -23,14 +24,19 @@ EVERYONE = "*"
 """The user whose rows belong to the deployment and are readable by all (the toolbox)."""
 _USER_ID_LENGTH = 256
 _WAIT_SECONDS = 10
-# Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without.
-ENTER = (
-    "SELECT set_config('role', %s, true), set_config('app.user_id', %s, true), set_config('TimeZone', 'UTC', true), "
+# Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without. What a
+# server, a database or a role may have been given otherwise, and psycopg relies on: how moments and intervals look.
+_SETTINGS: LiteralString = (
+    "set_config('app.user_id', %s, true), set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true), "
+    "set_config('IntervalStyle', 'postgres', true)"
+)
+ENTER: LiteralString = (
+    f"SELECT set_config('role', ricordo_role(), true), {_SETTINGS}, "
     # Without it, an index scan that is filtered by user comes back short.
     "set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 )
 _ENTER_SHARED: LiteralString = ENTER + ", set_config('app.shared', 'on', true)"
-_ENTER_AS_OWNER = "SELECT set_config('app.user_id', %s, true), set_config('TimeZone', 'UTC', true)"
+_ENTER_AS_OWNER: LiteralString = f"SELECT {_SETTINGS}"
 
 
 class Database:
@@ -103,7 +109,7 @@ class Database:
                 f"A user id has 1 to {_USER_ID_LENGTH} characters, none of them NUL or half of a surrogate pair; "
                 f"{user_id[:40]!r}, of {len(user_id)}, is none. Choose another one."
             )
-        async with self._begin(_ENTER_SHARED if shared else ENTER, [APP_ROLE, user_id]) as conn:
+        async with self._begin(_ENTER_SHARED if shared else ENTER, [user_id]) as conn:
             yield conn
 
     @asynccontextmanager
@@ -146,7 +152,7 @@ class Database:
                 f"All {self._pool.max_size} connections to the database have been busy for {_WAIT_SECONDS} seconds. "
                 f"Try again when less is going on."
             ) from error
-        except psycopg.OperationalError as error:
+        except (psycopg.OperationalError, psycopg.InternalError) as error:  # such as: no longer the primary
             raise failure(self.dsn, error) from error
 
     async def _enter(self, stack: AsyncExitStack, query: LiteralString, params: list[str]) -> Connection:
@@ -156,7 +162,7 @@ class Database:
                 await conn.execute("BEGIN")
                 await conn.execute(query, params)
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
-            raise refused(conn, error) from error
+            raise await refused(conn, error) from error
         return conn
 
 

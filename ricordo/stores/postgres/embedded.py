@@ -28,6 +28,7 @@ from ricordo.common.errors import DatabaseError
 from ricordo.stores.postgres.postmaster import (
     PORT,
     WAY_OUT,
+    assert_ours,
     check_private,
     choose_identity,
     create_cluster,
@@ -71,6 +72,7 @@ class EmbeddedPostgres:
         is_new = self._hold is None
         try:
             if self._hold is None:
+                assert_ours(self._data)
                 self._root.mkdir(parents=True, exist_ok=True)
                 self._hold = self._lock("clients.lock", fcntl.LOCK_SH)
                 os.utime(self._hold)
@@ -172,7 +174,8 @@ class EmbeddedPostgres:
             folder = self._data if self._data.exists() else self._empty_folder()
             identity, version = choose_identity(bin_folder, folder, sockets)
             if folder != self._data:
-                create_cluster(identity, bin_folder, folder, lock=alone)
+                create_cluster(bin_folder, folder, lock=alone)
+                identity.own(folder)
                 folder.rename(self._data)
             self._check_version(version)
             self._clear_traces(sockets)

@@ -13,21 +13,23 @@ from psycopg import sql
 
 from ricordo.common.errors import DatabaseError
 from ricordo.stores.postgres.connection import Connection, connect, failure
+from ricordo.stores.postgres.fitness import assert_own_schema, assert_policies_filter, assert_writable_text
+from ricordo.stores.postgres.role import EXTENSIONS, PLACEHOLDER, ROLE_OF, ensure_role, refused, role_of
 
-APP_ROLE = "ricordo_app"
-_EXTENSIONS = ("vector", "pg_trgm")
 _PGVECTOR = (0, 8)
-_SET_IS_APART = 16_00_00
-"""Since this version of PostgreSQL, a member of a role may administer it without being allowed to take it on."""
 _CHECKPOINTER = "langgraph-checkpoint-postgres"
+_ROLE = "application role"
+"""Recorded beside the migrations, with the role's name as its fingerprint."""
+_OF_ANOTHER = "Ricordo needs a database of its own, without other tables."
 _LOCK_KEY = 7_524_401_827
 _LOCK_SECONDS = 120
 _POLL_SECONDS = 0.05
-_ROLE_ATTEMPTS = 20
 
 
 async def migrate(dsn: str) -> None:
     """Bring the schema up to date; several processes may do so at once, and again without effect.
+
+    All that is of our own making is one transaction: after an error, the database is as it was.
 
     Raises:
         ConfigurationError: The address is malformed.
@@ -35,26 +37,37 @@ async def migrate(dsn: str) -> None:
     """
     scripts = await asyncio.to_thread(_scripts)
     async with await connect(dsn) as conn:
+        assert_writable_text(conn)
         try:
-            if _pending(scripts, await _applied(conn)):
+            applied, role = await _applied(conn)
+            if _pending(scripts, applied, role):
                 await _lock(conn)
                 await _bring_up_to_date(conn, scripts)
         except psycopg.errors.InsufficientPrivilege as error:
-            raise refused(conn, error) from error
+            raise await refused(conn, error) from error
         except psycopg.Error as error:
             raise failure(dsn, error) from error
 
 
 async def _bring_up_to_date(conn: Connection, scripts: dict[str, str]) -> None:
-    applied = await _applied(conn)
-    if not applied:
-        await _ensure_extensions(conn)
-        await _ensure_role(conn)
-    for name in _pending(scripts, applied):
-        if name == _CHECKPOINTER:
-            await _set_up_checkpointer(conn, scripts[name])
-        else:
-            await _apply(conn, name, scripts[name])
+    applied, _ = await _applied(conn)
+    role = await role_of(conn)
+    pending = _pending(scripts, applied, role)
+    async with conn.transaction():
+        if not applied:
+            await _ensure_extensions(conn)
+            await assert_own_schema(conn)
+            await _assert_no_other_checkpoints(conn)
+        if _ROLE in pending:
+            await ensure_role(conn, role)
+        for name in pending:
+            if name in scripts and name != _CHECKPOINTER:
+                await _apply(conn, name, scripts[name], role)
+        if _ROLE in pending:
+            await conn.execute("SELECT ricordo_give_rights(%s)", [role])  # of 0011_own_role.sql
+            await _record(conn, _ROLE, role)
+    if _CHECKPOINTER in pending:
+        await _set_up_checkpointer(conn, scripts[_CHECKPOINTER])
 
 
 def _scripts() -> dict[str, str]:
@@ -68,28 +81,41 @@ def _fingerprint(script: str) -> str:
     return hashlib.sha256(script.encode()).hexdigest()
 
 
-async def _applied(conn: Connection) -> dict[str, str]:
-    """Return the fingerprints of what has been applied, by name."""
+async def _applied(conn: Connection) -> tuple[dict[str, str], str]:
+    """Return the fingerprints of what has been applied, by name, and the role that this database's application has.
+
+    Raises:
+        DatabaseError: The list is another program's.
+    """
     try:
-        rows = await (await conn.execute("SELECT name, fingerprint FROM ricordo_migrations")).fetchall()
+        cursor = await conn.execute(
+            f"SELECT name, fingerprint, ({ROLE_OF}current_database()) AS role, "  # noqa: S608 - ours
+            "current_setting('row_security') AS row_security FROM ricordo_migrations".encode()
+        )
+        rows = await cursor.fetchall()
     except psycopg.errors.UndefinedTable:
-        return {}
-    return {row["name"]: row["fingerprint"] for row in rows}
+        return {}, ""
+    except (psycopg.errors.UndefinedColumn, psycopg.errors.WrongObjectType) as error:
+        raise DatabaseError(f"The table ricordo_migrations is another program's: {error}. {_OF_ANOTHER}") from error
+    if rows:
+        assert_policies_filter(conn, rows[0]["row_security"])
+    return {row["name"]: row["fingerprint"] for row in rows}, rows[0]["role"] if rows else ""
 
 
-def _pending(scripts: dict[str, str], applied: dict[str, str]) -> list[str]:
+def _pending(scripts: dict[str, str], applied: dict[str, str], role: str) -> list[str]:
     """Return the names that are still to be applied, in order.
 
     Raises:
         DatabaseError: What was applied is not what we have.
     """
-    if unknown := sorted(applied.keys() - scripts.keys()):
+    wanted = {name: _fingerprint(script) for name, script in scripts.items()} | {_ROLE: role}
+    if unknown := sorted(applied.keys() - wanted.keys()):
         raise DatabaseError(
             f"The database was made by a newer Ricordo (it has {', '.join(unknown)}). Update Ricordo, or use another "
             f"database."
         )
-    pending = [name for name, script in scripts.items() if applied.get(name) != _fingerprint(script)]
-    if changed := [name for name in pending if name in applied and name != _CHECKPOINTER]:
+    pending = [name for name, fingerprint in wanted.items() if applied.get(name) != fingerprint]
+    if changed := [name for name in pending if name in applied and name not in {_CHECKPOINTER, _ROLE}]:
         raise DatabaseError(
             f"The database was made with other versions of {', '.join(changed)}. Migrations are never edited once "
             f"applied: restore these files and add a new one, or start with a new database."
@@ -114,21 +140,19 @@ async def _lock(conn: Connection) -> None:
     )
 
 
-async def _apply(conn: Connection, name: str, script: str) -> None:
+async def _apply(conn: Connection, name: str, script: str, role: str) -> None:
     try:
-        async with conn.transaction():
-            await conn.execute(script.encode())
-            await _record(conn, name, script)
+        await conn.execute(script.replace(f"TO {PLACEHOLDER}", f"TO {role}").encode())
+        await _record(conn, name, _fingerprint(script))
     except psycopg.errors.InsufficientPrivilege:
         raise
     except psycopg.ProgrammingError as error:
         raise DatabaseError(
-            f"The migration {name} failed: {error.diag.message_primary or error}. Ricordo needs a database of its own, "
-            f"without other tables."
+            f"The migration {name} failed: {error.diag.message_primary or error}. {_OF_ANOTHER}"
         ) from error
 
 
-async def _record(conn: Connection, name: str, script: str) -> None:
+async def _record(conn: Connection, name: str, fingerprint: str) -> None:
     await conn.execute(
         "CREATE TABLE IF NOT EXISTS ricordo_migrations (name text PRIMARY KEY, fingerprint text NOT NULL, "
         "applied_at timestamptz NOT NULL DEFAULT now())"
@@ -136,20 +160,33 @@ async def _record(conn: Connection, name: str, script: str) -> None:
     await conn.execute(
         "INSERT INTO ricordo_migrations (name, fingerprint) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE "
         "SET fingerprint = excluded.fingerprint, applied_at = excluded.applied_at",
-        [name, _fingerprint(script)],
+        [name, fingerprint],
     )
 
 
+async def _assert_no_other_checkpoints(conn: Connection) -> None:
+    """Refuse to share a database: LangGraph's set-up would take any table of such a name for its own."""
+    cursor = await conn.execute(
+        "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL",
+        [["checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations"]],
+    )
+    if found := [row["name"] for row in await cursor.fetchall()]:
+        raise DatabaseError(f"The database has tables of another program: {', '.join(found)}. {_OF_ANOTHER}")
+
+
 async def _set_up_checkpointer(conn: Connection, version: str) -> None:
-    """Create or update LangGraph's tables; the version is recorded, so that the slow import is rarely needed."""
+    """Create or update LangGraph's tables; the version is recorded, so that the slow import is rarely needed.
+
+    Its set-up builds indexes beside the work of others, which no transaction allows; cut off, it goes on where it was.
+    """
     saver = await asyncio.to_thread(importlib.import_module, "langgraph.checkpoint.postgres.aio")
     await saver.AsyncPostgresSaver(conn).setup()
     await conn.execute("SELECT ricordo_guard_checkpoints()")  # in 0005_sharing.sql
-    await _record(conn, _CHECKPOINTER, version)
+    await _record(conn, _CHECKPOINTER, _fingerprint(version))
 
 
 async def _ensure_extensions(conn: Connection) -> None:
-    for name in _EXTENSIONS:
+    for name in EXTENSIONS:
         try:
             await conn.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(name)))
         except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
@@ -166,51 +203,3 @@ async def _ensure_extensions(conn: Connection) -> None:
             f"The PostgreSQL server has pgvector {version}, too old for filtered searches to be complete. Install 0.8 "
             f"or later there, then have an administrator run: ALTER EXTENSION vector UPDATE;"
         )
-
-
-async def _ensure_role(conn: Connection) -> None:
-    """Create the role of the application, which no policy spares, and let us take it on.
-
-    Roles belong to the whole server, where no lock of ours reaches: two databases that migrate at once collide in the
-    catalogue, and the second one tries again.
-    """
-    for attempt in range(_ROLE_ATTEMPTS):
-        try:
-            await _create_role(conn)
-        except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
-            if attempt == _ROLE_ATTEMPTS - 1:
-                raise
-            await asyncio.sleep(_POLL_SECONDS)
-        else:
-            return
-
-
-async def _create_role(conn: Connection) -> None:
-    role = sql.Identifier(APP_ROLE)
-    privilege = "SET" if conn.info.server_version >= _SET_IS_APART else "MEMBER"
-    cursor = await conn.execute(
-        "SELECT rolsuper OR rolbypassrls AS unsafe, pg_has_role(oid, %s) AS member FROM pg_roles WHERE rolname = %s",
-        [privilege, APP_ROLE],
-    )
-    found = await cursor.fetchone()
-    if found is None:
-        await conn.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOINHERIT NOBYPASSRLS").format(role))
-    elif found["unsafe"]:
-        raise DatabaseError(
-            f"The role {APP_ROLE} passes row-level security, so users would see each other's memories. An "
-            f"administrator must run: ALTER ROLE {APP_ROLE} NOSUPERUSER NOBYPASSRLS;"
-        )
-    if not (found and found["member"]):
-        await conn.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
-
-
-def refused(conn: Connection, error: psycopg.Error) -> DatabaseError:
-    """Say what an administrator of the server must run, where our user may not."""
-    user = '"' + conn.info.user.replace('"', '""') + '"'
-    extensions = " ".join(f"CREATE EXTENSION IF NOT EXISTS {name};" for name in _EXTENSIONS)
-    return DatabaseError(
-        f"PostgreSQL does not let the user {user} set up or use the database {conn.info.dbname}: "
-        f"{error.diag.message_primary}. An administrator must run, in that database, those of these that are missing: "
-        f"{extensions} CREATE ROLE {APP_ROLE} NOLOGIN NOINHERIT NOBYPASSRLS; GRANT {APP_ROLE} TO {user}; "
-        f"GRANT CREATE, USAGE ON SCHEMA public TO {user}; GRANT USAGE ON SCHEMA public TO {APP_ROLE};"
-    )

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,10 @@ WAY_OUT = "Set RICORDO_HOME to another folder, or RICORDO_DATABASE_URL to a Post
 _SOCKET_PATH_BYTES = 80
 _SHARED_MEMORY_BYTES = 2**28
 """What an index that is built in parallel may need; containers often have less in /dev/shm."""
+_UNUSED = range(60_578, 61_184)
+"""User ids that neither distributions nor systemd give to anyone."""
 _SETTINGS = {
+    "max_connections": "400",  # many processes at once; a place that is not taken costs some kilobytes
     # Few processes: there is no replication, and reads are small and cached.
     "io_method": "sync",
     "wal_level": "minimal",
@@ -100,23 +103,76 @@ def programs() -> Path:
 
 
 def identities() -> Iterator[Identity]:
-    """Yield the ways to run PostgreSQL, the best first: as we are, or without root's rights."""
+    """Yield the ways to run PostgreSQL, the best first: as we are, or without root's rights.
+
+    A process of the same user could read the data and come in as a superuser: it is a user that no other program has.
+    """
     if os.geteuid():
         yield Identity()
         return
+    uid = _own_uid()
+    yield Identity(uid, uid, uid)
+    # Where that user cannot reach the programs or the data, as under /root.
+    yield _not_called_root()
+    # Where new user namespaces are forbidden, as in many containers.
+    yield _past_closed_folders(uid, uid)
+
+
+def _makers() -> Iterator[Identity]:
+    """Yield the ways to run `initdb`, whose user must have a name."""
+    if os.geteuid():
+        yield Identity()
+        return
+    yield _not_called_root()
     nobody = pwd.getpwnam("nobody")
-    uid, gid = nobody.pw_uid, nobody.pw_gid
-    yield Identity(uid, gid, uid)
-    # Where nobody cannot reach the programs or the data, as under /root: root who is not called root.
-    yield Identity(owner=0, prefix=("unshare", "--user", f"--map-user={uid}", f"--map-group={gid}", "--"))
-    # Where new user namespaces are forbidden, as in many containers: nobody, with the right to pass closed folders.
+    yield _past_closed_folders(nobody.pw_uid, nobody.pw_gid)
+    yield Identity(nobody.pw_uid, nobody.pw_gid, nobody.pw_uid)
+
+
+def _not_called_root() -> Identity:
+    nobody = pwd.getpwnam("nobody")
+    ids = (f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}")
+    return Identity(owner=0, prefix=("unshare", "--user", *ids, "--"))
+
+
+def _past_closed_folders(uid: int, gid: int) -> Identity:
     ids = (f"--reuid={uid}", f"--regid={gid}", "--clear-groups")
-    yield Identity(
+    return Identity(
         owner=uid, prefix=("setpriv", *ids, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--")
     )
 
 
-def choose_identity(bin_folder: Path, *folders: Path) -> tuple[Identity, int]:
+def _own_uid() -> int:
+    """Return a user id that nobody has."""
+    taken = {user.pw_uid for user in pwd.getpwall()}
+    return next(uid for uid in _UNUSED if uid not in taken)
+
+
+def assert_ours(data: Path) -> None:
+    """Refuse, as root, to take the data folder away from an ordinary user, or to make one in that user's home.
+
+    Raises:
+        DatabaseError: The folder is another user's.
+    """
+    if os.geteuid():
+        return
+    ours = {0, pwd.getpwnam("nobody").pw_uid, *_UNUSED}  # earlier it was nobody's
+    for folder in [data] if data.exists() else data.parents:
+        if folder.exists() and (uid := folder.stat().st_uid) not in ours:
+            raise DatabaseError(
+                f"You are root, and {folder} belongs to the user {_name(uid)}, who could not use {data} after you. Run "
+                f"this as that user (such as by sudo -u {_name(uid)}). {WAY_OUT}"
+            )
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"#{uid}"
+
+
+def choose_identity(bin_folder: Path, *folders: Path, ways: Iterable[Identity] | None = None) -> tuple[Identity, int]:
     """Choose as whom PostgreSQL runs, by trying, and give it the folders.
 
     Returns:
@@ -127,7 +183,7 @@ def choose_identity(bin_folder: Path, *folders: Path) -> tuple[Identity, int]:
     """
     problems = []
     check = 'for folder in "$@"; do cd "$folder" || exit; done; exec "$0" --version'
-    for identity in identities():
+    for identity in ways or identities():
         try:
             done = identity.run(["/bin/sh", "-c", check, bin_folder / "postgres", *(f.parent for f in folders)])
         except OSError as error:
@@ -178,7 +234,7 @@ def check_private(folder: Path) -> None:
         DatabaseError: It is a link, or belongs neither to us nor to the user that we become.
     """
     found = folder.lstat()
-    ours = {os.geteuid(), *(() if os.geteuid() else (pwd.getpwnam("nobody").pw_uid,))}
+    ours = {os.geteuid(), *(() if os.geteuid() else _UNUSED)}
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours:
         raise DatabaseError(
             f"PostgreSQL's socket folder {folder} belongs to somebody else (user id {found.st_uid}), so it is not "
@@ -186,7 +242,7 @@ def check_private(folder: Path) -> None:
         )
 
 
-def create_cluster(identity: Identity, bin_folder: Path, folder: Path, *, lock: int) -> None:
+def create_cluster(bin_folder: Path, folder: Path, *, lock: int) -> None:
     """Run `initdb` on an empty folder; it inherits the server's lock, as it may outlive us.
 
     The builtin locale needs nothing from the system, and knows the letters of all languages.
@@ -194,7 +250,8 @@ def create_cluster(identity: Identity, bin_folder: Path, folder: Path, *, lock: 
     Raises:
         DatabaseError: It failed, such as on a full disk.
     """
-    done = identity.run(
+    maker, _ = choose_identity(bin_folder, folder, ways=_makers())
+    done = maker.run(
         [
             *(bin_folder / "initdb", "-D", folder, "-U", "postgres", "-A", "trust", "-E", "UTF8"),
             *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions"),

@@ -43,8 +43,10 @@ async def add_thread(conn: Connection, user_id: str) -> uuid.UUID:
 
 
 async def test_a_transaction_runs_as_the_application_for_one_user(db: Database) -> None:
+    async with db.as_owner() as conn:
+        role = await value(conn, "SELECT ricordo_role()")
     async with db.transaction("ann") as conn:
-        assert await value(conn, "SELECT current_user") == "ricordo_app"
+        assert await value(conn, "SELECT current_user") == role
         assert await value(conn, "SELECT current_setting('app.user_id')") == "ann"
         assert await value(conn, "SELECT current_setting('hnsw.iterative_scan')") == "relaxed_order"
         assert await value(conn, "SELECT current_setting('TimeZone')") == "UTC"
@@ -131,7 +133,7 @@ async def test_any_text_is_a_user_id(db: Database, user_id: str) -> None:
 async def test_the_application_has_no_rights_on_checkpoints_and_migrations(db: Database) -> None:
     async with db.as_owner() as conn:
         cursor = await conn.execute(
-            "SELECT relname, has_table_privilege('ricordo_app', oid, 'SELECT, INSERT, UPDATE, DELETE') AS may "
+            "SELECT relname, has_table_privilege(ricordo_role(), oid, 'SELECT, INSERT, UPDATE, DELETE') AS may "
             "FROM pg_class WHERE relkind = 'r' AND (relname LIKE 'checkpoint%' OR relname = 'ricordo_migrations')"
         )
         rights = {row["relname"]: row["may"] for row in await cursor.fetchall()}
@@ -143,10 +145,10 @@ async def test_every_table_of_the_application_is_under_row_level_security(db: Da
     async with db.as_owner() as conn:
         cursor = await conn.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
-            "AND has_table_privilege('ricordo_app', oid, 'SELECT') AND NOT (relrowsecurity AND relforcerowsecurity)"
+            "AND has_table_privilege(ricordo_role(), oid, 'SELECT') AND NOT (relrowsecurity AND relforcerowsecurity)"
         )
         assert await cursor.fetchall() == []
-        role = "FROM pg_roles WHERE rolname = 'ricordo_app'"
+        role = "FROM pg_roles WHERE rolname = ricordo_role()"
         assert await value(conn, f"SELECT rolsuper OR rolbypassrls OR rolcanlogin {role}") is False
 
 

@@ -3,7 +3,9 @@
 import fcntl
 import importlib.util
 import os
+import pwd
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_a_data_folder_that_cannot_be_made_is_an_error_with_the_reason(tmp_path:
         (tmp_path / "file").open("w") as lock,
         pytest.raises(DatabaseError, match=r"cannot be made in .*initdb: error"),
     ):
-        postmaster.create_cluster(postmaster.Identity(), postmaster.programs(), tmp_path, lock=lock.fileno())
+        postmaster.create_cluster(postmaster.programs(), tmp_path, lock=lock.fileno())
 
 
 def test_a_platform_without_the_programs_is_told_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,3 +129,40 @@ def test_when_nobody_can_run_the_programs_every_reason_is_given(home: Path, monk
     monkeypatch.setattr(postmaster, "identities", lambda: ways)
     with pytest.raises(DatabaseError, match=r"cannot run with its data in .*no-such-program"):
         server_of(home).start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_no_user_that_another_program_has_reads_the_data_or_comes_in(number: int) -> None:
+    identity = list(postmaster.identities())[number]
+    assert identity.owner is not None
+    assert identity.owner == 0 or identity.owner not in {user.pw_uid for user in pwd.getpwall()}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_process_of_nobody_s_does_not_come_in_where_root_started_the_server(open_home: Path) -> None:
+    data_of(open_home).mkdir(parents=True)
+    postmaster.create_cluster(postmaster.programs(), data_of(open_home), lock=os.open("/dev/null", os.O_RDONLY))
+    nobody = pwd.getpwnam("nobody")
+    for path in [data_of(open_home), *data_of(open_home).rglob("*")]:  # as an earlier version left it
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    with server_of(open_home) as server:
+        sockets = Path(parse_qs(urlsplit(server.start()).query)["host"][0])
+        as_nobody = postmaster.Identity(nobody.pw_uid, nobody.pw_gid)
+        client = Path("/bin/sh"), "-c", 'test -r "$0" || test -S "$1"'
+        secret, socket = data_of(open_home) / "pg_hba.conf", sockets / ".s.PGSQL.5432"
+        assert as_nobody.run([*client, secret, socket]).returncode == 1
+        assert secret.exists()
+        assert socket.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take away")
+@pytest.mark.parametrize("is_there", [True, False], ids=["data", "home"])
+def test_root_does_not_take_the_data_folder_of_an_ordinary_user(open_home: Path, *, is_there: bool) -> None:
+    theirs = data_of(open_home) if is_there else open_home
+    theirs.mkdir(parents=True, exist_ok=True)
+    os.chown(theirs, 12345, 12345)
+    with pytest.raises(DatabaseError, match=r"You are root, and .* belongs to the user #12345.*Set RICORDO_HOME"):
+        server_of(open_home).start()
+    assert theirs.stat().st_uid == 12345
+    assert is_there or not (open_home / "postgres").exists()
