@@ -48,7 +48,7 @@ _NAMES = {
 _LEAST_STATUS, _SERVER = 400, 500
 _PASSING = frozenset({408, 409, 425, 429})
 _ADVICE = {
-    400: "The provider does not take this request: choose another model by RICORDO_MODEL, or check its options.",
+    400: "The provider does not take this: choose another model by RICORDO_MODEL, or check RICORDO_MODEL_OPTIONS.",
     401: "The key was refused: check {key}.",
     402: "The account has no credit for it: top it up, or choose another model by RICORDO_MODEL.",
     403: "The key may not use this model: choose another by RICORDO_MODEL.",
@@ -136,6 +136,8 @@ def raise_ours(name: str, error: Exception, *, tools: bool = False) -> NoReturn:
         raise error
     known = next((one for one in chain_of(error) if status_of(one) is not None), error)
     status, words = status_of(known), words_of(known) or type(known).__name__
+    if isinstance(known, TypeError) and "unexpected keyword argument" in words:
+        status = 400  # its client knows no such option
     if isinstance(known, json.JSONDecodeError):
         words = f"its answer is no JSON ({words})"
     said = _shown(words)

@@ -45,7 +45,7 @@ class AnsweredError(Exception):
         ("somebody:model", httpx.ConnectError("refused"), "check the network"),
         ("openai:gpt-5-mini", AnsweredError(409, "Conflict"), "in a moment"),
         ("openai:gpt-5-mini", AnsweredError(422, "Unprocessable"), "the form of this request"),
-        ("openai:gpt-5-mini", AnsweredError(400, "Bad parameter"), "does not take this request"),
+        ("openai:gpt-5-mini", AnsweredError(400, "Bad parameter"), "does not take this"),
         ("anthropic:claude-x", AnsweredError(200, "Overloaded", type="overloaded_error"), "try again later"),
         ("openai:gpt-5-mini", AnsweredError(503, "Overloaded"), "server failed"),
         ("openai:gpt-5-mini", TimeoutError("silent"), "in time"),
@@ -55,6 +55,7 @@ class AnsweredError(Exception):
             "a web page and no chat model",
         ),
         ("somebody:model", RuntimeError("odd"), "Ask again"),
+        ("somebody:model", TypeError("got an unexpected keyword argument 'heat'"), "check RICORDO_MODEL_OPTIONS"),
         ("openai:gpt-5-mini", json.JSONDecodeError("Expecting value", "", 0), "its answer is no JSON"),
     ],
 )

@@ -11,6 +11,7 @@ from ricordo.graph.compaction.history import role_of
 from ricordo.graph.exchange import is_exchange
 from ricordo.graph.state import State
 from ricordo.graph.thread.attachments import Block, media_in, named
+from ricordo.models.thinking import spoken
 from ricordo.models.tokens import text_of
 from ricordo.stores.passages import Passage
 
@@ -87,6 +88,8 @@ def unseen(before: Sequence[AnyMessage], known: Sequence[Passage], thread: UUID)
         thread: The thread's id.
     """
     told = {(role_of(passage), passage.text) for passage in known}
-    said = [(m, "user" if isinstance(m, HumanMessage) else "assistant", named(m)) for m in before]
+    said = [
+        (m, "user", named(m)) if isinstance(m, HumanMessage) else (m, "assistant", spoken(named(m))) for m in before
+    ]
     start = max((i + 1 for i, (_, role, text) in enumerate(said) if (role, text) in told), default=0)
     return [(_id(thread, m), role, text, m.id) for m, role, text in said[start:]]

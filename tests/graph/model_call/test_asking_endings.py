@@ -73,7 +73,7 @@ async def test_an_error_that_does_not_pass_is_not_asked_for_again(openai: OpenAI
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [(402, "no credit"), (409, "in a moment"), (422, "the form of this request"), (400, "does not take this request")],
+    [(402, "no credit"), (409, "in a moment"), (422, "the form of this request"), (400, "does not take this")],
 )
 async def test_every_status_ends_in_words_with_its_own_advice(openai: OpenAIServer, status: int, advice: str) -> None:
     with pytest.raises(ModelError, match=f"Not so.*{advice}"):

@@ -47,3 +47,8 @@ def test_only_what_memory_does_not_hold_is_stored() -> None:
     known = [Passage("a", "user · today", "One."), Passage("b", "assistant · today", "Yes.")]
     assert [(role, text) for _, role, text, _ in unseen(before, known, THREAD)] == [("user", "Two.")]
     assert len(unseen(before, [], THREAD)) == 3
+
+
+def test_thinking_in_a_history_that_a_caller_brings_is_no_memory() -> None:
+    before: list[Any] = [HumanMessage("What does <think> do?"), AIMessage("<think>Hm.</think>Yes.")]
+    assert [text for _, _, text, _ in unseen(before, [], THREAD)] == ["What does <think> do?", "Yes."]
