@@ -25,6 +25,8 @@ _START = "import sys; sys.path.append(sys.argv[1]); from ricordo.readers.caged i
 _ROOT = str(Path(__file__).resolve().parents[2])
 _KEPT = ("PATH", "LANG", "LC_", "TMPDIR", "PYTHON", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_")
 """Beginnings of the names of variables that a Python may need; all others are kept from the process."""
+_ENDS_WITHIN = 5
+"""Seconds between the last word of a process and its end."""
 _ENDED = {0, -signal.SIGALRM}
 """Exit codes of a process that had nothing to do for too long, or that had grown."""
 
@@ -93,20 +95,22 @@ class _Child:
         told.flush()
         size = int.from_bytes(_read(heard, SIZE), "big")
         if size > MOST_OUTPUT:
+            self.process.kill()
             raise EOFError
         return json.loads(_read(heard, size).decode("utf-8", "surrogatepass"))
 
     def end(self) -> int:
-        """Kill the process, if it has not ended; return its exit code."""
-        code = self.process.poll()
-        self.process.kill()
+        """Return the exit code of a process that has hung up; one that does not end by itself is killed."""
+        try:
+            self.process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             try:
                 cast("IO[bytes]", pipe).close()
             except OSError:  # what it was not told any more
                 continue
-        ended = self.process.wait()
-        return ended if code is None else code
+        return self.process.wait()
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
@@ -135,7 +139,9 @@ class _Idle:
     def close(self) -> None:
         with self._lock:
             while self._children:
-                self._children.pop().end()
+                child = self._children.pop()
+                child.process.kill()
+                child.end()
 
 
 _idle = _Idle()
@@ -186,7 +192,7 @@ class _Job:
         with self._lock:
             if self._stopped:
                 raise DocumentError(f"The reading of {self._name} was stopped.")
-            child = self._child = _idle.take()
+            child = self._child = _idle.take() if again else _Child()
         clock = threading.Timer(self._limits.seconds, self.stop, ["late"])
         clock.daemon = True
         clock.start()
@@ -198,6 +204,7 @@ class _Job:
                 return self._ask(again=False)
             raise DocumentError(self._broken(code)) from error
         except BaseException:
+            child.process.kill()
             self._let_go(child, ended=True)
             raise
         finally:

@@ -9,7 +9,6 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -34,8 +33,8 @@ IDLE_SECONDS = 300
 
 _GRACE = 10
 """Seconds beyond its limit, in which our parent would have ended us if it still lived."""
-_GROWN = 384 * 1024
-"""Kilobytes of memory above which the process ends behind its answer."""
+_GROWN = 384 * 2**20
+"""Bytes that it keeps in memory above which the process ends behind its answer."""
 
 
 def serve() -> None:
@@ -54,7 +53,7 @@ def serve() -> None:
         answer = answer_to(asked, sys.stdin.buffer)
         answers.write(len(answer).to_bytes(SIZE, "big") + answer)
         answers.flush()
-        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _GROWN:
+        if _pages(1) > _GROWN:
             return
 
 
@@ -65,12 +64,11 @@ def answer_to(asked: dict[str, Any], stream: IO[bytes]) -> bytes:
     read: Callable[..., Any] = getattr(import_module(module), function)
     import_module(library)  # before the memory is counted
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = _in_use() + asked["memory_mb"] * 2**20
+    most = _pages(0) + asked["memory_mb"] * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     try:
-        found = read(data, asked["name"], asked["encoding"])
-        told = {"done": [asdict(each) for each in found] if isinstance(found, list) else asdict(found)}
-        answer = json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        told = {"done": read(data, asked["name"], asked["encoding"])}
+        answer = json.dumps(told, ensure_ascii=False, default=_fields).encode("utf-8", "surrogatepass")
         return answer if len(answer) <= MOST_OUTPUT else b"{}"
     except RicordoError as error:
         return json.dumps({"error": str(error)}).encode()
@@ -83,9 +81,17 @@ def answer_to(asked: dict[str, Any], stream: IO[bytes]) -> bytes:
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the next document may have another limit
 
 
-def _in_use() -> int:
-    """Return the bytes that the process has taken of its address space; 0 where the system does not tell."""
+def _fields(found: Any) -> dict[str, Any]:
+    """Return what a dataclass with slots holds; `asdict` copies it all."""
+    return {name: getattr(found, name) for name in found.__slots__}
+
+
+def _pages(kind: int) -> int:
+    """Return the bytes of the process's address space (0) or of what it holds in memory (1); 0 where nobody tells.
+
+    `getrusage` begins with the peak of the process that started this one.
+    """
     try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text("ascii").split()[kind]) * resource.getpagesize()
     except OSError:
         return 0

@@ -1,15 +1,23 @@
 """Bodies that unfold, are packed in layers, or never end."""
 
 import gzip
+import json
 import zlib
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from ricordo.common.bodies import ACCEPTED, bounded
-from ricordo.common.errors import ServiceError
+from ricordo.common.errors import EmbeddingError, ServiceError
+from ricordo.common.settings import Settings
+from ricordo.models.embeddings import open_embedder
 from ricordo.readers.download import download
+from ricordo.stores.toolbox.box import Toolbox
+from ricordo.tools.mcp import mcp_tools
+from ricordo.tools.web import _search
 from tests.support.bombs import bomb
 from tests.support.stand_ins.local_server import Reply
 from tests.support.stand_ins.page_server import PageServer
@@ -109,3 +117,28 @@ async def test_a_stream_of_events_has_a_limit_for_each_of_them(pages: PageServer
         assert (await client.get(f"{pages.url}/events")).content == events
         with pytest.raises(httpx.DecodingError, match="more than 100,000"):
             await client.get(f"{pages.url}/event")
+
+
+async def test_an_mcp_server_whose_bodies_unfold_is_down_and_no_more(pages: PageServer, tmp_path: Path) -> None:
+    answer = b'{"jsonrpc": "2.0", "id": 0, "result": {}}' + b" " * 2**20
+    packed = gzip.compress(gzip.compress(answer))
+    pages.pages["/mcp"] = Reply(packed, "application/json", headers={"content-encoding": "gzip, gzip"})
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"wiki": {"url": f"{pages.url}/mcp"}}}))
+    async with mcp_tools(Settings(mcp_file=file, mcp_timeout_seconds=5), Toolbox(), warn=False) as [state]:
+        assert state.status == "down"
+        assert pages.requests[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_a_web_search_whose_body_unfolds_is_an_error(pages: PageServer) -> None:
+    pages.pages["/search"] = _packed(bomb(1, layers=2), "gzip, gzip")
+    settings = Settings(tavily_api_key=SecretStr("tvly-x"), tavily_base_url=pages.url)
+    with pytest.raises(ServiceError, match=r"Tavily.*only one layer"):
+        await _search(settings, "lamps", 1)
+
+
+async def test_embeddings_whose_body_unfolds_are_an_error(pages: PageServer) -> None:
+    pages.pages["/v1/embeddings"] = _packed(bomb(1, layers=2), "gzip, gzip")
+    embedder = open_embedder("openai:m", api_key=SecretStr("sk-x"), base_url=f"{pages.url}/v1", max_retries=0)
+    with pytest.raises(EmbeddingError):
+        await embedder.passages(["lamp"])

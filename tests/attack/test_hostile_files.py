@@ -93,3 +93,13 @@ def test_one_process_reads_one_document_after_the_other_and_knows_no_keys(monkey
         assert not variables.exists() or b"sk-secret" not in variables.read_bytes()
         cage._idle.give_back(child)
     assert len(used) == 1
+
+
+async def test_a_process_that_grew_is_replaced_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        cage, "_START", cage._START.replace("serve()", "import ricordo.readers.caged as c; c._GROWN = 1; serve()")
+    )
+    cage._idle.close()
+    for _ in range(5):
+        assert (await read_document(b"lamp", "a.txt")).pages[0].text == "lamp"
+    cage._idle.close()
