@@ -40,6 +40,7 @@ def clean_environment(tmp_path: Path) -> Iterator[None]:
         if name.startswith(_FOREIGN + _PROVIDERS):
             del os.environ[name]
     os.environ["RICORDO_HOME"] = str(tmp_path / "home")
+    os.environ["RICORDO_ALLOWED_HOSTS"] = "127.0.0.1"  # where the stand-ins are
     work = tmp_path / "work"
     work.mkdir()
     os.chdir(work)  # no .env there

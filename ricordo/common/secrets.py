@@ -31,6 +31,17 @@ _FORMS = re.compile(
 )
 """One that is known by its own form."""
 
+_LOGIN = re.compile(r"(?i)(?<![a-z])(https?:[/\\\\]{2})[^/?#\s]*@")
+
+
+def without_login(text: str) -> str:
+    """Return an address, or a text with addresses, without what stands before their hosts: a name, a password.
+
+    >>> without_login("https://ada:hunter2@example.org/a@b")
+    'https://example.org/a@b'
+    """
+    return _LOGIN.sub(r"\1", text)
+
 
 def without_secrets(text: str) -> str:
     """Return a text without the secrets that are known by their form or by what they are called.

@@ -57,6 +57,30 @@ def _options(given: Any) -> Any:
 Options = Annotated[dict[str, Any], NoDecode, BeforeValidator(_options)]
 """A JSON object."""
 
+Place = tuple[str, int | None]
+"""A host, in lower case, and a port; None for any."""
+
+
+def _place(given: str) -> Place:
+    try:
+        parts = urlsplit(f"//{given.strip()}")
+        host, port = parts.hostname, parts.port
+    except ValueError:  # a port that is no number
+        host, port = None, None
+    if not host or re.search(r"[/?#@\s]", given.strip()):
+        raise ValueError(
+            f"{given.strip()[:80]!r} is no host; one looks like wiki.example.org, 10.0.0.7:8080 or [::1]:80"
+        )
+    return host, port
+
+
+def _places(given: Any) -> Any:
+    return frozenset(map(_place, filter(str.strip, given.split(",")))) if isinstance(given, str) else given
+
+
+Places = Annotated[frozenset[Place], NoDecode, BeforeValidator(_places)]
+"""Hosts with or without a port, separated by commas."""
+
 
 class Settings(BaseSettings):
     """All settings. Standard names stay standard: `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `TAVILY_API_KEY`."""
@@ -146,6 +170,14 @@ class Settings(BaseSettings):
     """Between two requests to arXiv's search: its terms ask for 3 seconds."""
     http_timeout_seconds: float = Field(20, gt=0)
     """Longest wait for arXiv, Tavily and web pages, from the first byte sent to the last one read."""
+
+    allowed_hosts: Places = frozenset()
+    """Hosts that addresses may lead to though they are not of the public internet, or have another port than 80 or 443:
+    `wiki.example.org,10.0.0.7:8080`. One without a port stands for all of its ports."""
+    document_timeout_seconds: float = Field(120, gt=0)
+    """Longest reading of one document."""
+    document_memory_mb: int = Field(1024, ge=256)
+    """Megabytes of memory that the reading of one document may take."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

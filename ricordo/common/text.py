@@ -13,6 +13,7 @@ EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
 _NAMESPACE = UUID("5b0b6a52-8f0e-5a55-9f2d-0f6f1c1f7a10")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def clean(text: str) -> str:
@@ -26,6 +27,11 @@ def clean(text: str) -> str:
 
 def _joined(pair: re.Match[str]) -> str:
     return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def plain(text: str) -> str:
+    """Take out what a terminal would obey: a model, a document or a server must not move the cursor."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
 def clean_json(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from langchain_core.language_models import BaseChatModel
 
 from ricordo.common.errors import ConfigurationError
+from ricordo.common.logs import clean_records
 from ricordo.common.settings import Settings, get_settings
 from ricordo.graph.tracing import settle_tracing
 from ricordo.graph.upkeep import keep_tidy
@@ -147,6 +148,8 @@ async def open_resources(
 
     settings = settings or get_settings()
     settle_tracing()
+    if serves:
+        clean_records()
     await asyncio.to_thread(load_own_tools, settings.tools)
     embedder = chosen_embedder(settings)
     # The models are read from disk while the database is opened, not in the first turn.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 
+from ricordo.common.bodies import ACCEPTED, bounded
 from ricordo.common.errors import ConfigurationError, EmbeddingError
 from ricordo.models.embedding_models import Vectors
 
@@ -50,7 +51,9 @@ class RemoteModel:
             from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415 - a second of imports, for this alone
 
             # A client of our own, so that it can be closed.
-            self._http = httpx.AsyncClient(timeout=self._options["timeout"], follow_redirects=True)
+            self._http = httpx.AsyncClient(
+                timeout=self._options["timeout"], headers=ACCEPTED, event_hooks=bounded(), follow_redirects=True
+            )
             # Its own length check downloads tokenizer tables at run time; windows by bytes need none.
             return OpenAIEmbeddings(
                 model=model,

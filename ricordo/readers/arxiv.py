@@ -8,27 +8,18 @@ import asyncio
 import re
 import time
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
 from urllib.parse import urlencode
 
-from ricordo.common.errors import InputError, NotFoundError, ServiceError
+from ricordo.common.errors import DocumentError, InputError, NotFoundError, ServiceError
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
+from ricordo.readers.cage import Limits, in_cage
 from ricordo.readers.download import Download, download
+from ricordo.readers.papers import ID, ArxivId, Paper, id_of
 
-_ID = (
-    r"(?:(?P<new>\d{4}\.\d{4,5})|(?P<archive>[a-z]+(?:-[a-z]+)?)(?:\.[a-z]{2})?(?P<number>/\d{7}))"
-    r"(?:v(?P<version>[1-9]\d{0,2}))?"
-)
-_GIVEN = re.compile(
-    r"(?:https?://\S+?/(?:abs|pdf|html|format|e-print|src)/|(?:https?://(?:dx\.)?doi\.org/)?10\.48550/arxiv\.|arxiv:\s*)?"
-    + _ID
-    + r"(?:\.pdf)?/?(?:[?#]\S*)?(?:\s*\[[\w.-]+\])?",
-    re.IGNORECASE,
-)
-_INSIDE = re.compile(rf"(?<![\w./]){_ID}(?![\w/])", re.IGNORECASE)
+_INSIDE = re.compile(rf"(?<![\w./]){ID}(?![\w/])", re.IGNORECASE)
 _FIELDED = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all):", re.IGNORECASE)
 _DATED = re.compile(
     r"(?:\b(?:AND|OR)\s+)?\b(?P<field>submitted_?date|lastupdated_?date):\s*"
@@ -39,68 +30,11 @@ _DATED = re.compile(
 _FIELDS = {"submitteddate": "submittedDate", "lastupdateddate": "lastUpdatedDate"}
 _FIRST, _LAST = "190001010000", "210012312359"
 """A moment to the minute, from which a shorter one is filled up."""
-_WITHDRAWN = re.compile(r"\bwithdrawn\b|\bretracted\b", re.IGNORECASE)
-_TAKEN_BACK = re.compile(
-    r"\b(?:this|the|our|present) (?:\w+ )?(?:paper|article|preprint|manuscript|submission|work|version|document|note)"
-    r"\b.{0,40}\b(?:withdrawn|retracted)\b|^\W*(?:withdrawn|retracted)\b",
-    re.IGNORECASE,
-)
-"""How an abstract says so of its own paper."""
 _NOT_A_WORD = re.compile(r"[^\w.']+")
 
-_SAID = 300
-"""Characters in which a paper says that it was withdrawn."""
-_ARXIV = "{http://arxiv.org/schemas/atom}"
-_ATOM = "{http://www.w3.org/2005/Atom}"
 _API = "arXiv's search"
 _FEED_LIMIT = 50 * 1024 * 1024
 _TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
-
-
-@dataclass(frozen=True, slots=True)
-class ArxivId:
-    """A paper's identifier, such as `2310.08560` in version 2, or the old form `cs/0112017`."""
-
-    base: str
-    version: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.base}v{self.version}" if self.version else self.base
-
-
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """What arXiv tells of a paper."""
-
-    id: str
-    entry_id: str
-    title: str
-    authors: tuple[str, ...]
-    published: str
-    """Date, `YYYY-MM-DD`."""
-    abstract: str
-    withdrawn: str = ""
-    """What arXiv says of it, where the paper was withdrawn."""
-
-
-def parse_id(text: str) -> ArxivId:
-    """Read an identifier: plain, with `arXiv:` before it, or as the address of the abstract or the PDF.
-
-    Raises:
-        InputError: It is none.
-    """
-    found = _GIVEN.fullmatch(text.strip())
-    if found is None:
-        raise InputError(
-            f"{clean(text)[:100]!r} is not an arXiv id. Give it as 2310.08560, 2310.08560v2 or cs/0112017; "
-            "arxiv_search_candidates finds the ids of papers."
-        )
-    return _id(found)
-
-
-def _id(found: re.Match[str]) -> ArxivId:
-    base = found["new"] or (found["archive"] + found["number"]).lower()
-    return ArxivId(base, int(found["version"]) if found["version"] else None)
 
 
 async def search(settings: Settings, query: str, k: int) -> list[Paper]:
@@ -111,7 +45,7 @@ async def search(settings: Settings, query: str, k: int) -> list[Paper]:
         ServiceError: arXiv cannot be reached or does not answer as it should.
     """
     words, dates = _dated(clean(query).strip())
-    if ids := [str(_id(found)) for found in _INSIDE.finditer(words)]:
+    if ids := [str(id_of(found)) for found in _INSIDE.finditer(words)]:
         return await _ask(settings, {"id_list": ",".join(ids)}, len(ids))
     if not _FIELDED.search(words):  # colons, hyphens and brackets mean something in the query syntax
         words = " ".join(_NOT_A_WORD.sub(" ", words).split())
@@ -183,7 +117,13 @@ async def fetch_pdf(settings: Settings, paper: ArxivId) -> Download:
     """
     url = f"{settings.arxiv_pdf_url.rstrip('/')}/{paper}"
     try:
-        return await download(url, f"The PDF of arXiv:{paper}", seconds=settings.http_timeout_seconds)
+        return await download(
+            url,
+            f"The PDF of arXiv:{paper}",
+            seconds=settings.http_timeout_seconds,
+            allowed=settings.allowed_hosts,
+            own=settings.arxiv_pdf_url,
+        )
     except ServiceError as error:
         if error.status in {400, 404}:
             raise _unknown(paper) from None
@@ -215,8 +155,9 @@ async def _ask(settings: Settings, query: dict[str, str], most: int) -> list[Pap
     url = f"{settings.arxiv_api_url}?{urlencode(query | {'start': '0', 'max_results': str(most)})}"
     await _pace.wait(settings.arxiv_pause_seconds)
     end = time.monotonic() + settings.http_timeout_seconds
+    ask = partial(download, url, _API, limit=_FEED_LIMIT, allowed=settings.allowed_hosts, own=settings.arxiv_api_url)
     try:
-        answer = await download(url, _API, seconds=settings.http_timeout_seconds, limit=_FEED_LIMIT)
+        answer = await ask(seconds=settings.http_timeout_seconds)
     except ServiceError as error:
         if error.status == 400:  # noqa: PLR2004 - a bad request: arXiv does not take the id or the query
             return []
@@ -224,46 +165,9 @@ async def _ask(settings: Settings, query: dict[str, str], most: int) -> list[Pap
         if error.status not in _TRY_AGAIN or left <= 0:
             raise
         await _pace.wait(settings.arxiv_pause_seconds)
-        answer = await download(url, _API, seconds=left, limit=_FEED_LIMIT)
-    return await asyncio.to_thread(_parse, answer.data)
-
-
-def _parse(data: bytes) -> list[Paper]:
-    from lxml import etree  # noqa: PLC0415 - only where there is XML to read
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, recover=True)
+        answer = await ask(seconds=left)
     try:
-        root = etree.fromstring(data, parser=parser)
-    except etree.XMLSyntaxError:
-        root = None
-    if root is None or root.tag != f"{_ATOM}feed":
-        raise ServiceError(f"{_API} answers with something else than a list of papers. Try again later.")
-    papers = (_paper(entry) for entry in root.iterfind(f"{_ATOM}entry"))
-    return [paper for paper in papers if paper is not None]
-
-
-def _paper(entry: Any) -> Paper | None:
-    """Read one entry; None where it is arXiv's way to report an error, or names no paper."""
-
-    def text(tag: str) -> str:
-        found = entry.find(_ATOM + tag)
-        return "" if found is None else clean(" ".join("".join(found.itertext()).split()))
-
-    entry_id = text("id")
-    found = _GIVEN.fullmatch(entry_id)
-    if found is None:
-        return None
-    abstract = text("summary")
-    comment = entry.find(f"{_ARXIV}comment")
-    remark = "" if comment is None else clean(" ".join("".join(comment.itertext()).split()))
-    withdrawn = remark if _WITHDRAWN.search(remark) else abstract if _TAKEN_BACK.search(abstract[:_SAID]) else ""
-    authors = (" ".join((name.text or "").split()) for name in entry.iterfind(f"{_ATOM}author/{_ATOM}name"))
-    return Paper(
-        id=str(parse_id(entry_id)),
-        entry_id=entry_id,
-        title=text("title"),
-        authors=tuple(clean(author) for author in authors if author),
-        published=text("published")[:10],
-        abstract=abstract,
-        withdrawn=withdrawn[:_SAID],
-    )
+        found = await in_cage("feed", answer.data, _API, limits=Limits.of(settings))
+    except DocumentError as error:
+        raise ServiceError(str(error)) from None
+    return [Paper(**paper | {"authors": tuple(paper["authors"])}) for paper in found]

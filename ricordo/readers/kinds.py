@@ -1,15 +1,11 @@
 """Which reader takes a document: told by its name, by what the server says, and by its first bytes."""
 
-import asyncio
 from pathlib import PurePath
-from threading import Event
 from typing import Literal
 
-from ricordo.common.errors import DocumentError, RicordoError
-from ricordo.readers.html import read_html
-from ricordo.readers.pages import Document
-from ricordo.readers.pdf import read_pdf
-from ricordo.readers.text import read_markdown, read_text
+from ricordo.common.errors import DocumentError
+from ricordo.readers.cage import Limits, in_cage
+from ricordo.readers.pages import Document, Page
 
 Format = Literal["pdf", "markdown", "text", "html"]
 
@@ -59,9 +55,15 @@ def format_of(data: bytes, name: str, content_type: str = "") -> Format:
 
 
 async def read_document(
-    data: bytes, name: str, *, path: str | None = None, content_type: str = "", encoding: str | None = None
+    data: bytes,
+    name: str,
+    *,
+    path: str | None = None,
+    content_type: str = "",
+    encoding: str | None = None,
+    limits: Limits | None = None,
 ) -> Document:
-    """Read a document of any of the formats, in a thread.
+    """Read a document of any of the formats, in the cage.
 
     Args:
         data: Its bytes.
@@ -69,29 +71,14 @@ async def read_document(
         path: What its end tells the format by, where that is not the name.
         content_type: What the server said it is.
         encoding: The encoding that the server named.
+        limits: What the reading may take.
 
     Raises:
-        DocumentError: It holds no text, or none that can be read; the message tells why.
+        DocumentError: It holds no text, or none that can be read within the limits; the message tells why.
     """
     if not data:
         raise DocumentError(f"{name} is empty (0 bytes): get the file again.")
     kind = format_of(data, name if path is None else path, content_type)
-    try:
-        return await _read(kind, data, name, encoding)
-    except RicordoError:
-        raise
-    except Exception as error:  # the libraries raise of many kinds, and one file must not stop the others
-        raise DocumentError(
-            f"{name} cannot be read as {kind}: {type(error).__name__}: {str(error).rstrip('.')}."
-        ) from error
-
-
-async def _read(kind: str, data: bytes, name: str, encoding: str | None) -> Document:
-    if kind == "pdf":
-        stop = Event()
-        try:
-            return await asyncio.to_thread(read_pdf, data, name, stop)
-        finally:
-            stop.set()  # a thread outlives the task that waits for it
-    read = {"markdown": read_markdown, "text": read_text, "html": read_html}[kind]
-    return await asyncio.to_thread(read, data, name, encoding)
+    read = await in_cage(kind, data, name, encoding, limits)
+    pages = tuple(Page(**page) for page in read.pop("pages"))
+    return Document(**read | {"pages": pages, "notes": tuple(read["notes"])})

@@ -1,7 +1,6 @@
 """PDF to text, page by page; each way in which a PDF can be unusable is told apart by name."""
 
 import re
-from threading import Event, Lock
 from typing import Any
 
 from ricordo.common.errors import DocumentError
@@ -10,22 +9,18 @@ from ricordo.readers.lines import Words, paragraph
 from ricordo.readers.pages import Document, Page, title_of
 from ricordo.readers.pdf_page import blocks_of
 
-_ONE_AT_A_TIME = Lock()
-"""MuPDF is not thread-safe, not even across documents."""
-
 _HEADER_WITHIN = 1024
 """Bytes at the start of a file within which readers accept `%PDF-`."""
 
 _NO_TITLE = re.compile(r"(?i)untitled|microsoft word|\.(docx?|tex|dvi|indd|qxd|pdf|odt|rtf|pptx?)\b")
 
 
-def read_pdf(data: bytes, name: str, stop: Event | None = None) -> Document:
-    """Read the text of a PDF. Blocking: call it in a thread.
+def read_pdf(data: bytes, name: str, _encoding: str | None = None) -> Document:
+    """Read the text of a PDF. MuPDF is not thread-safe, not even across documents: one thread of a process reads.
 
     Args:
         data: The file's bytes.
         name: What messages call the file.
-        stop: Set it to make the reading end early; what was read by then is thrown away.
 
     Raises:
         DocumentError: It is empty, no PDF, encrypted, damaged beyond reading, or scanned.
@@ -36,8 +31,7 @@ def read_pdf(data: bytes, name: str, stop: Event | None = None) -> Document:
         page = data[:_HEADER_WITHIN].lstrip().lower().startswith((b"<!doctype html", b"<html"))
         what = "it is a web page, perhaps a captcha or a log-in" if page else "its first bytes are not those of a PDF"
         raise DocumentError(f"{name} is not a PDF: {what}. Get the file again, or give it its proper name.")
-    with _ONE_AT_A_TIME:
-        return _read(data, name, stop or Event())
+    return _read(data, name)
 
 
 def _library() -> Any:
@@ -50,11 +44,12 @@ def _library() -> Any:
     return library
 
 
-def _read(data: bytes, name: str, stop: Event) -> Document:
+def _read(data: bytes, name: str) -> Document:
     pymupdf = _library()
     try:
         document = pymupdf.open(stream=data, filetype="pdf")
     except (RuntimeError, ValueError) as error:
+        _look_for_memory(error)
         raise _damaged(name) from error
     with document:
         if document.needs_pass:
@@ -64,8 +59,6 @@ def _read(data: bytes, name: str, stop: Event) -> Document:
         read: list[list[str]] = []
         pictures = False
         for number in range(document.page_count):
-            if stop.is_set():
-                raise DocumentError(f"The reading of {name} was stopped.")
             blocks, has_picture = _page(document, number)
             read.append(blocks)
             pictures = pictures or has_picture
@@ -92,8 +85,15 @@ def _page(document: Any, number: int) -> tuple[list[str], bool]:
         page = document.load_page(number)
         picture = bool(page.get_images())
         return blocks_of(page, flags), picture
-    except (RuntimeError, ValueError):  # this page is damaged; the others may not be
+    except (RuntimeError, ValueError) as error:  # this page is damaged; the others may not be
+        _look_for_memory(error)
         return [], False
+
+
+def _look_for_memory(error: Exception) -> None:
+    """Tell a page that is damaged from one that there is no memory for."""
+    if "alloc (" in str(error):  # MuPDF's words: `calloc (4104 x 1 bytes) failed`
+        raise MemoryError from error
 
 
 def _joined(blocks: list[str], words: Words) -> str:

@@ -14,14 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from ricordo.common.bodies import MAX_BYTES
 from ricordo.common.errors import DocumentError, InputError, NotFoundError, ServiceError
+from ricordo.common.secrets import without_login
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
-from ricordo.readers.arxiv import ArxivId, Paper, fetch_metadata, fetch_pdf, parse_id
+from ricordo.readers.arxiv import fetch_metadata, fetch_pdf
+from ricordo.readers.cage import Limits
 from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
-from ricordo.readers.download import MAX_BYTES, Download, download
+from ricordo.readers.download import Download, download
 from ricordo.readers.kinds import FORMATS, read_document
 from ricordo.readers.pages import Document
+from ricordo.readers.papers import ArxivId, Paper, parse_id
 from ricordo.stores.knowledge_base import KnowledgeBase, content_hash
 
 Progress = Callable[[str, int, int], None]
@@ -97,7 +101,7 @@ async def ingest(job: Ingestion, target: str) -> AsyncIterator[Outcome]:
     try:
         saved = await _save_from_afar(job, target)
     except (InputError, ServiceError) as error:
-        saved = Outcome(target, "failed", detail=str(error))
+        saved = Outcome(without_login(target), "failed", detail=without_login(str(error)))
     if saved is not None:
         yield saved
         return
@@ -140,7 +144,7 @@ async def save_paper(job: Ingestion, paper: ArxivId) -> Outcome:
     about = asyncio.create_task(_metadata(job.settings, paper))
     try:
         pdf = await _pdf(job.settings, paper, about)
-        document = await read_document(pdf.data, f"{source}.pdf")
+        document = await read_document(pdf.data, f"{source}.pdf", limits=Limits.of(job.settings))
         known = await about
     finally:
         about.cancel()
@@ -179,11 +183,19 @@ async def _metadata(settings: Settings, paper: ArxivId) -> Paper | None:
 
 
 async def _save_address(job: Ingestion, url: str) -> Outcome:
-    """Store what an address holds, under that address."""
-    source, _, _ = url.partition("#")
-    got = await download(source, source, seconds=job.settings.http_timeout_seconds)
-    path = re.sub(r"\?.*", "", source)
-    document = await read_document(got.data, source, path=path, content_type=got.content_type, encoding=got.encoding)
+    """Store what an address holds, under that address; a name and a password in it are for its server alone."""
+    address, _, _ = url.partition("#")
+    source = without_login(address)
+    settings = job.settings
+    got = await download(address, source, seconds=settings.http_timeout_seconds, allowed=settings.allowed_hosts)
+    document = await read_document(
+        got.data,
+        source,
+        path=re.sub(r"\?.*", "", source),
+        content_type=got.content_type,
+        encoding=got.encoding,
+        limits=Limits.of(settings),
+    )
     return await job.store(source, document, {"url": got.url})
 
 
@@ -193,7 +205,9 @@ async def _save_directory(job: Ingestion, root: Path) -> AsyncIterator[Outcome]:
         yield Outcome(str(root), "failed", detail=f"{root} holds no file: give a directory with {_taken()} files.")
     for file in files:
         shown = file.relative_to(root).as_posix()
-        if file.suffix.lower() in FORMATS:
+        if not await asyncio.to_thread(_is_inside, file, root):
+            yield Outcome(clean(shown), "skipped", detail="it is a link that leads out of the directory")
+        elif file.suffix.lower() in FORMATS:
             yield await _save_file(job, file, shown)
         else:
             yield Outcome(clean(shown), "skipped", detail=f"only {_taken()} files are taken from a directory")
@@ -212,11 +226,18 @@ def _files_below(root: Path) -> list[Path]:
     return found
 
 
+def _is_inside(file: Path, root: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a link to itself, which reading will tell of
+        return True
+
+
 async def _save_file(job: Ingestion, path: Path, shown: str) -> Outcome:
     shown = clean(shown)
     try:
         data = await asyncio.to_thread(_read, path, shown)
-        document = await read_document(data, shown)
+        document = await read_document(data, shown, limits=Limits.of(job.settings))
         where = clean(str(await asyncio.to_thread(path.resolve)))
         source = await _source(job, document, shown, where)
         return await job.store(source, document, {"path": where})

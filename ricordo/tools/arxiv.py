@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.graph import resources
 from ricordo.graph.context import Context, user_of
-from ricordo.readers.arxiv import Paper, parse_id, search
+from ricordo.readers.arxiv import search
 from ricordo.readers.chunks import CHUNK_OVERLAP, CHUNK_SIZE, check_sizes
+from ricordo.readers.papers import Paper, parse_id
 from ricordo.stores.ingest import Ingestion, save_paper
 from ricordo.stores.toolbox.box import toolbox
 

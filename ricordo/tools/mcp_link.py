@@ -12,6 +12,7 @@ from ricordo.tools.mcp_text import CLOSED, TERMINATED, code_of, leaf_of
 from ricordo.tools.mcp_wire import Answer, call_tool, mended
 
 if TYPE_CHECKING:
+    import httpx
     from mcp import ClientSession
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,17 @@ _WORDS_KEPT = 2000
 _DRAIN_SECONDS = 0.2
 _CONNECT, _SILENCE = 30.0, 300.0
 """Seconds in which a request must be taken, and those that its answer may be silent."""
+
+
+def _client(
+    headers: dict[str, str] | None = None, timeout: "httpx.Timeout | None" = None, auth: "httpx.Auth | None" = None
+) -> "httpx.AsyncClient":
+    """Return a client that reads bodies under a limit; the file's addresses themselves are the deployment's own."""
+    from httpx import AsyncClient  # noqa: PLC0415 - few have MCP servers
+
+    from ricordo.common.bodies import ACCEPTED, bounded  # noqa: PLC0415 - as above
+
+    return AsyncClient(headers=ACCEPTED | (headers or {}), timeout=timeout, auth=auth, event_hooks=bounded())
 
 
 class NotDeliveredError(Exception):
@@ -131,7 +143,7 @@ class Link:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
-        from httpx import AsyncClient, Timeout  # noqa: PLC0415 - as above
+        from httpx import Timeout  # noqa: PLC0415 - as above
         from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - as above
         from mcp.client.sse import sse_client  # noqa: PLC0415 - as above
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - as above
@@ -148,11 +160,11 @@ class Link:
             async with self._listening() as errors, stdio_client(given, errlog=errors) as streams:
                 yield streams
         elif server.transport == "sse":
-            async with sse_client(server.url or "", server.headers, _CONNECT, _SILENCE) as streams:
+            async with sse_client(server.url or "", server.headers, _CONNECT, _SILENCE, _client) as streams:
                 yield streams
         else:
             async with (
-                AsyncClient(headers=server.headers, timeout=Timeout(_CONNECT, read=_SILENCE)) as client,
+                _client(server.headers, Timeout(_CONNECT, read=_SILENCE)) as client,
                 streamable_http_client(server.url or "", http_client=client) as (read, write, _),
             ):
                 yield read, write

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from ricordo.common.bodies import ACCEPTED, bounded
 from ricordo.common.errors import ConfigurationError, DocumentError, InputError, ServiceError
+from ricordo.common.secrets import without_login
 from ricordo.common.settings import Settings
 from ricordo.common.text import clean
 from ricordo.graph import resources
@@ -79,7 +81,8 @@ async def _search(settings: Settings, query: str, most: int) -> list[dict[str, A
     try:
         async with (
             asyncio.timeout(seconds),
-            AsyncTavilyClient(key, api_base_url=settings.tavily_base_url) as client,
+            httpx.AsyncClient(base_url=settings.tavily_base_url, headers=ACCEPTED, event_hooks=bounded()) as http,
+            AsyncTavilyClient(key, client=http) as client,
         ):
             answer = await client.search(query, max_results=most, timeout=seconds)
     except (TimeoutError, errors.TimeoutError):
@@ -107,7 +110,7 @@ async def _search(settings: Settings, query: str, most: int) -> list[dict[str, A
 
 async def _store(knowledge_base: KnowledgeBase, user_id: str, query: str, result: dict[str, Any]) -> dict[str, Any]:
     """Store one result under its address; return what the model sees of it."""
-    url = clean(str(result["url"]))
+    url = without_login(clean(str(result["url"])))
     title = " ".join(clean(str(result.get("title") or url)).split())
     text = clean(str(result.get("raw_content") or result.get("content") or "")).strip()
     score = result.get("score")

@@ -27,7 +27,8 @@ def _examples() -> dict[str, str]:
 
 def test_the_example_settings_are_all_there_are_and_show_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(_examples()) == _NAMES
-    monkeypatch.delenv("RICORDO_HOME")
+    for set_for_tests in ("RICORDO_HOME", "RICORDO_ALLOWED_HOSTS"):
+        monkeypatch.delenv(set_for_tests)
     plain = Settings()
     for name, value in _examples().items():
         monkeypatch.setenv(name, value)

@@ -64,3 +64,15 @@ def test_options_that_are_none_are_told_with_an_example(value: str) -> None:
     os.environ["RICORDO_MODEL_OPTIONS"] = value
     with pytest.raises(ConfigurationError, match="RICORDO_MODEL_OPTIONS: it is no JSON"):
         get_settings()
+
+
+def test_allowed_hosts_are_read_with_and_without_a_port() -> None:
+    os.environ["RICORDO_ALLOWED_HOSTS"] = "Wiki.Example.org, 10.0.0.7:8080,[::1]:80,"
+    assert get_settings().allowed_hosts == {("wiki.example.org", None), ("10.0.0.7", 8080), ("::1", 80)}
+
+
+@pytest.mark.parametrize("value", ["http://wiki", "a b", "wiki:port", "ada@wiki", "/wiki", ":80"])
+def test_an_allowed_host_that_is_none_is_named(value: str) -> None:
+    os.environ["RICORDO_ALLOWED_HOSTS"] = value
+    with pytest.raises(ConfigurationError, match="RICORDO_ALLOWED_HOSTS"):
+        get_settings()

@@ -5,7 +5,8 @@ import pytest
 
 from ricordo.common.errors import InputError, NotFoundError, ServiceError
 from ricordo.common.settings import Settings
-from ricordo.readers.arxiv import ArxivId, fetch_metadata, fetch_pdf, parse_id, search
+from ricordo.readers.arxiv import fetch_metadata, fetch_pdf, search
+from ricordo.readers.papers import ArxivId, parse_id
 from tests.support.stand_ins.arxiv_server import WITHDRAWN, ArxivServer
 from tests.support.stand_ins.local_server import Reply
 

@@ -3,9 +3,16 @@ from collections.abc import Iterator
 import pytest
 
 from ricordo.common.errors import ServiceError
-from ricordo.readers.download import download
+from ricordo.readers.download import Download
+from ricordo.readers.download import download as download_from
 from tests.support.stand_ins.local_server import Reply
 from tests.support.stand_ins.page_server import PageServer
+
+LOCAL = [("127.0.0.1", None)]
+
+
+async def download(url: str, what: str, *, seconds: float, limit: int = 2**30) -> Download:
+    return await download_from(url, what, seconds=seconds, limit=limit, allowed=LOCAL)
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
+import json
+from io import BytesIO
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.common.errors import DocumentError
+from ricordo.readers.caged import answer_to
 from ricordo.readers.html import read_html
-from ricordo.readers.kinds import read_document
 
 PAGE = """\
 <!DOCTYPE html><html><head><title>Tides &amp; lamps</title><style>p { color: red }</style>
@@ -70,10 +73,11 @@ def test_no_bytes_make_it_fail_otherwise(data: bytes) -> None:
     assert all(page.text.strip() and "\x00" not in page.text for page in document.pages)
 
 
-async def test_whatever_a_library_raises_is_that_files_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_a_library_raises_is_that_files_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("out of angle brackets")
 
-    monkeypatch.setattr("ricordo.readers.kinds.read_html", breaks)
-    with pytest.raises(DocumentError, match=r"a\.html cannot be read as html: RuntimeError: out of angle brackets"):
-        await read_document(b"<p>well</p>", "a.html")
+    monkeypatch.setattr("ricordo.readers.html.read_html", breaks)
+    asked = {"work": "html", "name": "a.html", "encoding": None, "size": 4, "memory_mb": 2**20}
+    said = json.loads(answer_to(asked, BytesIO(b"<p>a")))
+    assert said == {"error": "a.html cannot be read as html: RuntimeError: out of angle brackets."}

@@ -1,5 +1,4 @@
 import asyncio
-import threading
 
 import pytest
 
@@ -58,30 +57,6 @@ async def test_reading_at_the_same_time_mixes_nothing_up() -> None:
     read = await asyncio.gather(*(read_document(data, f"{n}.pdf") for n, data in enumerate(files)))
     for number, document in enumerate(read):
         assert all(f"Only number {number} says {number * 7}." in page.text for page in document.pages)
-
-
-async def test_a_cancelled_reading_stops_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, stopped = threading.Event(), threading.Event()
-
-    def reading(_data: bytes, _name: str, stop: threading.Event) -> None:
-        begun.set()
-        stop.wait()
-        stopped.set()
-
-    monkeypatch.setattr("ricordo.readers.kinds.read_pdf", reading)
-    task = asyncio.create_task(read_document(text_pdf(["page"]), "one.pdf"))
-    await asyncio.to_thread(begun.wait)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.to_thread(stopped.wait, 60)
-
-
-def test_a_reading_that_is_to_stop_goes_no_further() -> None:
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(DocumentError, match="stopped"):
-        read_pdf(text_pdf(["page"]), "one.pdf", stop)
 
 
 def test_fields_of_a_form_stand_beside_their_labels_and_boxes_are_ticked_or_open() -> None:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ricordo.cli.checks.check import Check
+from ricordo.common.bodies import ACCEPTED, bounded
 from ricordo.common.settings import Settings
 
 SECONDS = 6
@@ -107,7 +108,8 @@ async def _reach(name: str, url: str, what: str) -> Check:
 
 
 async def _get(url: str, headers: dict[str, str] | None = None) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=SECONDS, follow_redirects=True) as client:
+    hooks = bounded()
+    async with httpx.AsyncClient(timeout=SECONDS, headers=ACCEPTED, event_hooks=hooks, follow_redirects=True) as client:
         return await client.get(url, headers=headers)
 
 

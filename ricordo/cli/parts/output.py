@@ -5,7 +5,6 @@ import errno
 import json
 import logging
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -18,13 +17,13 @@ from typing import Any, NoReturn, ParamSpec, TextIO
 import typer
 
 from ricordo.common.errors import InputError, RicordoError
+from ricordo.common.text import plain as plain  # noqa: PLC0414 - commands know it as `output.plain`
 
 FAILED, USAGE, BUG = 1, 2, 70
 """Exit codes: an error that we know, a wrong command line, an error of our own making."""
 _NOT_OURS = {errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EROFS, errno.ENOSPC}
 """What is wrong with a path that the user gave, or with the disk."""
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _P = ParamSpec("_P")
 _UTF8: dict[str, str] = {"encoding": "utf-8", "errors": "replace"}
 
@@ -76,11 +75,6 @@ def note(text: str) -> None:
     with suppress(OSError, AttributeError):  # closed, or none at all
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-
-
-def plain(text: str) -> str:
-    """Take out what a terminal would obey: a model or a document must not move the cursor."""
-    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
 def as_text(argument: str) -> str:
@@ -178,6 +172,7 @@ def _wants_details() -> bool:
 
 def _set_up_logging() -> None:
     """Send log records of the chosen level to standard error, and keep libraries' warnings for those who look."""
+    from ricordo.common.logs import clean_records
     from ricordo.common.settings import get_settings
 
     try:
@@ -185,5 +180,6 @@ def _set_up_logging() -> None:
     except RicordoError:  # the command itself will tell
         level = "WARNING"
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    clean_records()
     if not (sys.warnoptions or _wants_details()):
         warnings.simplefilter("ignore")
