@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import psycopg
 
 from ricordo.common.errors import ThreadBusyError
-from ricordo.stores.postgres.connection import Connection, connect
+from ricordo.stores.postgres.connection import Connection, connect, failure
 
 _POLL_SECONDS = 0.1
 _NEVER_IDLE = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
@@ -59,12 +59,15 @@ class ThreadLocks:
 
         async def assure() -> None:
             nonlocal held
-            async with self._session_lock:
-                session = await self._living_session()
-                if held is not session:
-                    if not await _ask(session, "SELECT pg_try_advisory_lock(%s) AS done", key):
-                        raise _lost(name)
-                    held = session
+            try:
+                async with self._session_lock:
+                    session = await self._living_session()
+                    if held is not session:
+                        if not await _ask(session, "SELECT pg_try_advisory_lock(%s) AS done", key):
+                            raise _lost(name)
+                        held = session
+            except psycopg.OperationalError as error:  # cut in this very moment
+                raise failure(self._dsn, error) from error
 
         try:
             while held is None:
