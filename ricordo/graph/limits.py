@@ -1,12 +1,14 @@
 """The bounds of one turn, from the run's context, the settings and the model's profile."""
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from ricordo.common.errors import ConfigurationError
 from ricordo.graph.context import context_of
 from ricordo.graph.resources import get_resources
+from ricordo.graph.state import State
 from ricordo.models import tokens
 from ricordo.models.chat import OFFLINE, UNKNOWN_WINDOW, profile_window
 from ricordo.models.providers import provider_of
@@ -111,6 +113,12 @@ def limits_of(runtime: Any) -> Limits:
         max_tools=settings.max_tools,
         ratio=resources.usage.ratio(model),
     )
+
+
+def seconds_left(state: State, limits: Limits) -> float:
+    """Return how long the turn may still take; by a clock that nobody sets."""
+    now = time.monotonic()
+    return state.get("started_at", now) + limits.deadline_seconds - now
 
 
 def window_of(name: str) -> int:

@@ -31,7 +31,7 @@ from ricordo.graph.events import ToolEnded, ToolStarted, WindowCompacted, Window
 from ricordo.graph.resources import Resources, open_resources, within
 from ricordo.graph.state import InputState
 from ricordo.graph.thread.attachments import named
-from ricordo.graph.thread.branch import MEMORY_LEADS
+from ricordo.graph.thread.branch import MEMORY_LEADS, THREAD_HELD
 from ricordo.graph.thread.checkpoints import checkpointer_of
 from ricordo.stores.conversation import thread_key
 from ricordo.stores.thread_lock import ThreadLocks
@@ -146,11 +146,11 @@ class Agent:
         key = thread_key(manager.user_id, thread)
         traced = _trace_of(config or {}, manager.user_id)
         await manager.claim_thread(thread)
-        async with self._locks.hold(key, thread, self.resources.settings.thread_wait_seconds):
+        async with self._locks.hold(key, thread, self.resources.settings.thread_wait_seconds) as assure:
             limit = (chosen.max_iterations or self.resources.settings.max_iterations) + 2
             run: RunnableConfig = {
                 **traced,
-                "configurable": {"thread_id": str(key), MEMORY_LEADS: True},
+                "configurable": {"thread_id": str(key), MEMORY_LEADS: True, THREAD_HELD: assure},
                 "run_id": uuid4(),
                 "recursion_limit": limit * _STEPS_PER_ITERATION,
             }

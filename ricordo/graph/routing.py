@@ -9,8 +9,10 @@ from ricordo.graph.limits import limits_of
 from ricordo.graph.state import State
 
 
-def after_assemble(state: State) -> Literal["check_window", "persist_workflow"]:
-    """A question that cannot be taken ends the turn."""
+def after_assemble(state: State) -> Literal["check_window", "persist_workflow", "__end__"]:
+    """A question that cannot be taken ends the turn; one that was answered before the server was killed has ended."""
+    if state["stop_reason"] == "answer":
+        return "__end__"
     return "persist_workflow" if state["stop_reason"] else "check_window"
 
 

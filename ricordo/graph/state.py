@@ -83,8 +83,11 @@ class State(OutputState):
     """Names of those that the model does not take."""
     instructions: NotRequired[str]
     """System messages of the caller, for this run."""
-    started_at: NotRequired[float]
-    """Unix time at which the turn began."""
+    started_at: NotRequired[Annotated[float, UntrackedValue]]
+    """Seconds of the monotonic clock at which the turn began, or was taken up again; never checkpointed, since it means
+    nothing to another process."""
+    again: NotRequired[bool]
+    """Whether another process has begun this run: what it has called is in the tool log."""
     offered: NotRequired[list[str]]
     """Tools the model sees, in the order in which they came up; only grows within a turn."""
     tools_offered: NotRequired[list[list[str]]]

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import logging
-import time
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from pydantic import TypeAdapter
@@ -17,9 +17,10 @@ from ricordo.common.text import clean
 from ricordo.graph import prompts
 from ricordo.graph.compaction.steps import is_page
 from ricordo.graph.context import thread_of, user_of
-from ricordo.graph.limits import limits_of
+from ricordo.graph.limits import limits_of, seconds_left
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, ToolCallRecord
+from ricordo.graph.thread.branch import THREAD_HELD
 from ricordo.models import tokens
 from ricordo.stores.conversation import Row, thread_key
 from ricordo.stores.pages import head_and_tail
@@ -55,7 +56,6 @@ class ToolRun:
         self._said = tokens.text_of(reply)
         self._offered = {name for names in state["tools_offered"] for name in names}
         self._limits = limits_of(runtime)
-        self._ends_at = state["started_at"] + self._limits.deadline_seconds
 
     async def call(self, call: ToolCall, error: str | None = None) -> tuple[ToolCallRecord, ToolMessage, Outcome]:
         """Answer one call.
@@ -69,11 +69,12 @@ class ToolRun:
 
         Raises:
             DatabaseError: The log cannot be written; a tool with a side effect has not been run then.
+            ThreadBusyError: The thread was lost to another turn; the same holds.
         """
         logged = LoggedCall(
             self._thread_id, self._run_id, self._step, call["id"] or "", call["name"], call["args"], self._said
         )
-        before = await self._manager.begin_tool_call(logged) if self._has_effect(call["name"]) else None
+        before = await self._begin(logged) if self._has_effect(call["name"]) else None
         if error is not None:
             outcome = Outcome("error", error)
         elif before is not None:
@@ -83,6 +84,11 @@ class ToolRun:
         log_id = await self._manager.write_tool_log(logged, outcome.status, outcome.output)
         record = ToolCallRecord(name=call["name"], status=outcome.status, log_id=str(log_id))
         return record, self._message(call, log_id, outcome), outcome
+
+    async def _begin(self, logged: LoggedCall) -> Row | None:
+        if assure := get_config()["configurable"].get(THREAD_HELD):
+            await assure()
+        return await self._manager.begin_tool_call(logged)
 
     def returns_directly(self, call: ToolCall) -> bool:
         """Tell whether a tool's output is the answer, as `return_direct` says."""
@@ -105,7 +111,7 @@ class ToolRun:
         name = call["name"]
         registered = self._resources.toolbox.get(name)
         own = registered.timeout or self._resources.settings.tool_timeout_seconds
-        seconds = max(0.0, min(own, self._ends_at - time.time()))
+        seconds = max(0.0, min(own, seconds_left(self._state, self._limits)))
         try:
             async with asyncio.timeout(seconds) as clock:
                 return await self._invoke(registered, call)

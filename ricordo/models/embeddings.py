@@ -5,6 +5,7 @@ A model is loaded at first use and off the event loop. Every vector has unit len
 
 import asyncio
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -265,6 +266,10 @@ def light_embedder() -> Embedder:
     It costs 2 ms a request, so that a turn can search again at every step. Nobody closes it: it holds one idle thread.
     """
     return Embedder(_Local(SentenceEncoder), SentenceEncoder.dims)
+
+
+if hasattr(os, "register_at_fork"):  # a child has the executor without its thread, which would be waited for
+    os.register_at_fork(after_in_child=light_embedder.cache_clear)
 
 
 def chosen_embedder(settings: Settings) -> Embedder:

@@ -17,5 +17,5 @@ async def check_window(state: State, runtime: Runtime[Context]) -> StateUpdate:
     limits = limits_of(runtime)
     window = await prompt.window_of(state, runtime)
     use = prompt.measure(state, window, limits)
-    fresh = {} if state.get("window") is window else {"window": window, "started_at": time.time()}
+    fresh = {} if state.get("window") is window else {"window": window, "started_at": time.monotonic(), "again": True}
     return {**fresh, "context": use}

@@ -1,7 +1,5 @@
 """Run the tools that the model asked for, and log their whole outputs."""
 
-import time
-
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.runtime import Runtime
 
@@ -9,7 +7,7 @@ from ricordo.common.together import together
 from ricordo.graph import prompts
 from ricordo.graph.context import Context
 from ricordo.graph.exchange import exchange_of
-from ricordo.graph.limits import limits_of
+from ricordo.graph.limits import limits_of, seconds_left
 from ricordo.graph.state import State, StateUpdate
 from ricordo.graph.timing import timed
 from ricordo.graph.tool_run import ToolRun
@@ -42,7 +40,7 @@ async def execute_tools(state: State, runtime: Runtime[Context]) -> StateUpdate:
             for call, (_, _, outcome) in zip(reply.tool_calls, done, strict=True)
         )
     )
-    late = time.time() > state["started_at"] + limits_of(runtime).deadline_seconds
+    late = seconds_left(state, limits_of(runtime)) < 0
     said = [AIMessage("\n\n".join(outcome.output for _, _, outcome in done))] if direct else []
     return {
         "stop_reason": "answer" if direct else "deadline" if late else None,

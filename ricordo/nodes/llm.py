@@ -10,12 +10,13 @@ from langgraph.runtime import Runtime
 
 from ricordo.common.errors import ConfigurationError, ContextOverflowError, ModelError
 from ricordo.graph import prompt, prompts
-from ricordo.graph.context import Context
-from ricordo.graph.limits import Limits, limits_of
+from ricordo.graph.context import Context, thread_of, user_of
+from ricordo.graph.limits import Limits, limits_of, seconds_left
 from ricordo.graph.model_call.conversing import converse
 from ricordo.graph.model_call.fitting import instructed
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State, StateUpdate
+from ricordo.graph.thread.again import reply_of
 from ricordo.graph.thread.attachments import name_of, takes
 from ricordo.graph.timing import timed
 from ricordo.graph.window import Window
@@ -26,7 +27,7 @@ _OVERFLOWS = 3
 
 
 @timed
-async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
+async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:  # noqa: C901 - a branch for each way in which a call ends
     """Make one model call with the offered tools; the last one of a turn that is at its limit may call none."""
     limits, resources = limits_of(runtime), get_resources()
     window = await prompt.window_of(state, runtime)
@@ -34,15 +35,18 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
     offered = [] if TOOLS in resources.manners(limits.model).without else state["offered"]
     use = prompt.measure({**state, "offered": offered}, window, limits, final=True)
     tools = prompt.schemas_of(offered)
-    began = state["started_at"] if state.get("window") else time.time()  # taken up again from here, maybe much later
+    began = state.get("started_at", time.monotonic())  # without it, the turn is taken up again from here
     told: StateUpdate = {
         "iterations": state["iterations"] + (not wrap_up),
         "exhausted": False,
         "context": use,
         "started_at": began,
     }
+    if begun := await _begun(state, runtime):
+        names = [call["name"] for call in begun.tool_calls]
+        return told | {"messages": [begun], "stop_reason": None, "tools_offered": [*state["tools_offered"], names]}
     try:
-        async with asyncio.timeout(max(0.0, began + limits.deadline_seconds - time.time())) as clock:
+        async with asyncio.timeout(max(0.0, seconds_left(state, limits))) as clock:
             reply, left_out = await _ask(state, window, runtime, limits, tools, wrap_up=wrap_up)
     except TimeoutError:
         if not clock.expired():
@@ -67,6 +71,14 @@ async def llm(state: State, runtime: Runtime[Context]) -> StateUpdate:
             resources.usage.learn(limits.model, counted, reply.usage_metadata["input_tokens"])
     callable_ones = [] if wrap_up else [tool["function"]["name"] for tool in tools]
     return told | {"tools_offered": [*state["tools_offered"], callable_ones]}
+
+
+async def _begun(state: State, runtime: Runtime[Context]) -> AIMessage | None:
+    """Return the reply whose calls an earlier process has begun: asked again, the model may call others."""
+    if not state.get("again") and state.get("window"):
+        return None
+    manager = get_resources().manager.for_user(user_of(runtime))
+    return reply_of(await manager.tool_calls(thread_of(runtime), state["run_id"]), state["iterations"] + 1)
 
 
 async def _ask(

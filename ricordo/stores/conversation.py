@@ -112,6 +112,15 @@ async def open_messages(conn: Connection, thread_id: UUID, but: UUID | None = No
     return await cursor.fetchall()
 
 
+async def of_run(conn: Connection, thread_id: UUID, run_id: str) -> list[Row]:
+    """Read what a run has stored, oldest first."""
+    cursor = await conn.execute(
+        "SELECT id, role, content, said_as FROM messages WHERE thread_id = %s AND run_id = %s ORDER BY seq",
+        (thread_id, run_id),
+    )
+    return await cursor.fetchall()
+
+
 async def message(conn: Connection, message_id: UUID) -> Row | None:
     """Read one message by its id."""
     cursor = await conn.execute("SELECT * FROM messages WHERE id = %s", (message_id,))

@@ -84,6 +84,11 @@ class MemoryManager(ToolMemory):
             rows = await conversation.open_messages(conn, thread_key(self.user_id, thread_id), but)
         return [conversation.passage(row) for row in rows]
 
+    async def messages_of_run(self, thread_id: str, run_id: str) -> list[Row]:
+        """Read what a run has stored in a thread: id, role, content, said_as."""
+        async with self.db.transaction(self.user_id) as conn:
+            return await conversation.of_run(conn, thread_key(self.user_id, thread_id), run_id)
+
     async def write_conversational_memory(
         self,
         thread_id: str,

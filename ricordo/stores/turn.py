@@ -15,6 +15,11 @@ from ricordo.stores.user_memory.heard import WRITERS
 _OUTCOME = 500  # characters of the answer that stand in the workflow
 
 
+def answer_id(thread_id: UUID, run_id: str, answer: str) -> UUID:
+    """Return the id of an answer's message."""
+    return make_id("answer", thread_id, run_id, clean(answer))
+
+
 @dataclass(frozen=True)
 class Turn:
     """A finished turn; everything it writes has an id that follows from thread and run, so that it is written once."""
@@ -34,7 +39,7 @@ class Turn:
     @property
     def answer_id(self) -> UUID:
         """Return the id of the answer's message; a turn that is run again from its middle has another answer."""
-        return make_id("answer", self.thread_id, self.run_id, self.answer)
+        return answer_id(self.thread_id, self.run_id, self.answer)
 
     def workflow_units(self) -> list[Unit]:
         """Return the workflow's unit; none for a turn that did nothing but look at memory, or that changed it.

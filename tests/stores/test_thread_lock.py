@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from ricordo.common.errors import ThreadBusyError
+from ricordo.stores.postgres.connection import connect
 from ricordo.stores.thread_lock import ThreadLocks
 
 
@@ -70,3 +71,51 @@ async def test_a_lost_session_is_opened_again(dsn: str) -> None:
         await locks._session.close()
         async with locks.hold(uuid4(), "b", 1):
             pass
+
+
+async def cut(dsn: str, locks: ThreadLocks) -> None:
+    """End the session of the locks, as an administrator does."""
+    assert locks._session
+    async with await connect(dsn) as admin:
+        await admin.execute("SELECT pg_terminate_backend(%s, 10_000)", [locks._session.info.backend_pid])
+
+
+async def test_a_session_that_the_server_has_cut_is_opened_again(dsn: str) -> None:
+    async with process(dsn) as locks:
+        async with locks.hold(uuid4(), "a", 1):
+            pass
+        await cut(dsn, locks)
+        async with locks.hold(uuid4(), "b", 1):
+            pass
+
+
+async def test_letting_go_of_a_lost_thread_is_no_error(dsn: str) -> None:
+    async with process(dsn) as locks, locks.hold(uuid4(), "a", 1):
+        await cut(dsn, locks)
+
+
+async def test_a_thread_that_was_lost_and_is_free_is_held_again(dsn: str) -> None:
+    thread = uuid4()
+    async with process(dsn) as one, process(dsn) as two, one.hold(thread, "papers", 1) as assure:
+        await cut(dsn, one)
+        await assure()
+        await assure()
+        with pytest.raises(ThreadBusyError, match="still under way"):
+            async with two.hold(thread, "papers", 0):
+                pass
+
+
+async def test_a_thread_that_was_lost_to_another_turn_is_noticed(dsn: str) -> None:
+    thread = uuid4()
+    async with process(dsn) as one, process(dsn) as two, one.hold(thread, "papers", 1) as assure:
+        await cut(dsn, one)
+        async with two.hold(thread, "papers", 1):
+            with pytest.raises(ThreadBusyError, match="'papers' was lost, and another turn"):
+                await assure()
+
+
+async def test_the_session_is_not_ended_for_being_idle(dsn: str) -> None:
+    async with process(dsn) as locks, locks.hold(uuid4(), "a", 1):
+        assert locks._session
+        row = await (await locks._session.execute("SHOW idle_session_timeout")).fetchone()
+        assert row == {"idle_session_timeout": "0"}

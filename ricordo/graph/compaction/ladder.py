@@ -1,6 +1,5 @@
 """The ladder of compaction: means in the order of what they cost the reader, until the window is down to its goals."""
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from ricordo.graph.compaction.long_texts import Long, heights
 from ricordo.graph.compaction.steps import Steps
 from ricordo.graph.context import thread_of, user_of
 from ricordo.graph.exchange import exchange_of, groups_of, repaired
-from ricordo.graph.limits import DESCRIPTION_TOKENS, Limits
+from ricordo.graph.limits import DESCRIPTION_TOKENS, Limits, seconds_left
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import ContextUse, State
 from ricordo.graph.window import Window, shown_question
@@ -173,8 +172,7 @@ class Ladder:
 
     def _patience(self) -> float:
         """Return the seconds that a model may take for a summary: never more than half of what is left of the turn."""
-        left = self.state["started_at"] + self._limits.deadline_seconds - time.time()
-        return max(0.0, left / 2)
+        return max(0.0, seconds_left(self.state, self._limits) / 2)
 
     # The conversation
 

@@ -19,6 +19,9 @@ MEMORY_LEADS = "__ricordo_memory_leads"
 """In a run's `configurable`: the run goes on from the thread's latest state, and memory knows more than that has. Of a
 turn that died, the question is in memory alone."""
 
+THREAD_HELD = "__ricordo_thread_held"
+"""In a run's `configurable`: what is called before an effect, since the thread may have been lost (`ThreadLocks`)."""
+
 
 async def follow(runtime: Any, messages: Sequence[AnyMessage], rows: Sequence[UUID]) -> None:
     """Make the messages that memory shows of this thread those of the state.

@@ -1,19 +1,18 @@
 """The database: a pool whose transactions see one user's rows, by the database's own rules."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, LiteralString
 
 import psycopg
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from ricordo.common.errors import DatabaseError, InputError
 from ricordo.common.text import clean
-from ricordo.stores.postgres.connection import Connection, connect, failure, normalise, options_for
+from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.postgres.embedded import EmbeddedPostgres
 from ricordo.stores.postgres.migrate import migrate
+from ricordo.stores.postgres.pool import Pool, Revive
 from ricordo.stores.postgres.pooler import assert_sessions
 from ricordo.stores.postgres.role import refused
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 EVERYONE = "*"
 """The user whose rows belong to the deployment and are readable by all (the toolbox)."""
 _USER_ID_LENGTH = 256
-_WAIT_SECONDS = 10
 # Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without. What a
 # server, a database or a role may have been given otherwise, and psycopg relies on: how moments and intervals look.
 _SETTINGS: LiteralString = (
@@ -42,11 +40,13 @@ _ENTER_AS_OWNER: LiteralString = f"SELECT {_SETTINGS}"
 class Database:
     """A pool of connections, bound to the event loop in which it was opened."""
 
-    def __init__(self, dsn: str, pool: AsyncConnectionPool[Connection], pooler: str | None = None) -> None:
+    def __init__(self, dsn: str, pool: Pool, pooler: str | None = None, revive: Revive | None = None) -> None:
         self.dsn = dsn
         """The address for what a session holds: locks, migrations."""
         self.pooler = pooler
         """The address for what ends with its transaction; None: the same."""
+        self.revive = revive
+        """Starts the server if it has gone and is one of ours."""
         self._pool = pool
         self._loop = asyncio.get_running_loop()
 
@@ -58,7 +58,7 @@ class Database:
         *,
         pooler: str | None = None,
         max_connections: int = 8,
-        revive: Callable[[], Awaitable[object]] | None = None,
+        revive: Revive | None = None,
     ) -> "AsyncIterator[Database]":
         """Open the pool; the schema must be there (`migrate`). Connections are made when they are needed.
 
@@ -71,25 +71,9 @@ class Database:
         Raises:
             ConfigurationError: The address is malformed.
         """
-        conninfo = normalise(pooler or dsn)
-        # What the pool would log is raised, with the reason.
-        logging.getLogger("psycopg").setLevel(logging.CRITICAL)
-
-        async def address() -> str:
-            if revive:
-                await revive()
-            return conninfo
-
-        pool = AsyncConnectionPool[Connection](
-            address,
-            kwargs=options_for(pooled=pooler is not None),
-            min_size=1,
-            max_size=max_connections,
-            timeout=_WAIT_SECONDS,
-            open=False,
-        )
+        pool = Pool(pooler or dsn, size=max_connections, pooled=pooler is not None, revive=revive)
         async with pool:
-            yield cls(dsn, pool, pooler)
+            yield cls(dsn, pool, pooler, revive)
 
     @asynccontextmanager
     async def transaction(self, user_id: str, *, shared: bool = False) -> AsyncIterator[Connection]:
@@ -133,37 +117,15 @@ class Database:
                 "This Database was opened in another event loop, and its connections only work there. Open one in "
                 "each event loop."
             )
-        try:
-            async with AsyncExitStack() as stack:
-                try:
-                    conn = await self._enter(stack, query, params)
-                except psycopg.OperationalError:
-                    # The server was started anew since the connection was last used, and nothing is written yet.
-                    await stack.aclose()
-                    await self._pool.check()
-                    conn = await self._enter(stack, query, params)
-                yield conn
-                await conn.commit()
-        except PoolTimeout as error:
-            await (
-                await connect(self.pooler or self.dsn)
-            ).close()  # says why there is no connection, unless it succeeds
-            raise DatabaseError(
-                f"All {self._pool.max_size} connections to the database have been busy for {_WAIT_SECONDS} seconds. "
-                f"Try again when less is going on."
-            ) from error
-        except (psycopg.OperationalError, psycopg.InternalError) as error:  # such as: no longer the primary
-            raise failure(self.dsn, error) from error
-
-    async def _enter(self, stack: AsyncExitStack, query: LiteralString, params: list[str]) -> Connection:
-        conn = await stack.enter_async_context(self._pool.connection())  # rolls back what was not committed
-        try:
-            async with conn.pipeline():  # in one round trip
-                await conn.execute("BEGIN")
-                await conn.execute(query, params)
-        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
-            raise await refused(conn, error) from error
-        return conn
+        async with self._pool.connection() as conn:  # rolls back what was not committed
+            try:
+                async with conn.pipeline():  # in one round trip
+                    await conn.execute("BEGIN")
+                    await conn.execute(query, params)
+            except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
+                raise await refused(conn, error) from error
+            yield conn
+            await conn.commit()
 
 
 @asynccontextmanager

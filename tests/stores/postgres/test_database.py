@@ -196,7 +196,7 @@ async def test_a_cancelled_transaction_gives_its_connection_back(dsn: str) -> No
 
 async def test_when_all_connections_are_busy_the_error_says_so(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Database.open(dsn, max_connections=1) as db, db.transaction("ann"):
-        monkeypatch.setattr("ricordo.stores.postgres.database._WAIT_SECONDS", 0.2)
+        monkeypatch.setattr(db._pool, "timeout", 0.2)
         with pytest.raises(DatabaseError, match="All 1 connections"):
             async with db.transaction("ann"):
                 pass
@@ -245,7 +245,7 @@ async def test_a_server_that_dies_later_is_an_error_with_the_reason(
         async with await psycopg.AsyncConnection.connect(dsn.replace(name, "postgres"), autocommit=True) as admin:
             await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
             await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
-        monkeypatch.setattr("ricordo.stores.postgres.database._WAIT_SECONDS", 0.2)
+        monkeypatch.setattr(db._pool, "timeout", 0.2)
         with pytest.raises(DatabaseError, match="not currently accepting connections"):
             async with db.transaction("ann"):
                 pass
