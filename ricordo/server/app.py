@@ -12,7 +12,9 @@ from starlette.middleware import Middleware
 from ricordo.common.errors import ConfigurationError
 from ricordo.graph.resources import get_resources, open_resources
 from ricordo.graph.thread.checkpoints import checkpointer_of
-from ricordo.server.door import CheckedContext, ThreadsFromElsewhere
+from ricordo.server.bodies import CheckedBody
+from ricordo.server.door import Door
+from ricordo.server.threads import ThreadsFromElsewhere
 
 if TYPE_CHECKING:
     from ricordo.graph.thread.saver import Saver
@@ -42,9 +44,9 @@ async def lifespan(_: Starlette) -> AsyncIterator[None]:
 
 def _make() -> Starlette:
     """Make the application for the server that is loading it."""
-    middleware, kind = [Middleware(CheckedContext)], Starlette
-    if "langgraph_api" in sys.modules:  # other servers keep their threads in a way of their own
-        middleware.append(Middleware(ThreadsFromElsewhere))
+    middleware, kind = [Middleware(CheckedBody)], Starlette
+    if "langgraph_api" in sys.modules:  # other servers have doors, and keep their threads, in ways of their own
+        middleware = [Door.of_langgraph(), *middleware, Middleware(ThreadsFromElsewhere)]
     elif "aegra_api" in sys.modules:  # it insists on a FastAPI, and brings it
         kind = importlib.import_module("fastapi").FastAPI
     return kind(lifespan=lifespan, middleware=middleware)

@@ -1,6 +1,8 @@
 """One turn at a time on a thread, in this process and across processes."""
 
 import asyncio
+import hashlib
+import struct
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +15,7 @@ from ricordo.common.errors import ThreadBusyError
 from ricordo.stores.postgres.connection import Connection, connect, failure
 
 _POLL_SECONDS = 0.1
+_Key = tuple[int, int]
 
 
 class ThreadLocks:
@@ -48,8 +51,8 @@ class ThreadLocks:
         except TimeoutError:
             raise _busy(name, wait_seconds) from None
         try:
-            key = thread_id.int & 0x7FFF_FFFF_FFFF_FFFF
-            while not await self._ask("SELECT pg_try_advisory_lock(%s) AS done", key):
+            key = _key(thread_id)
+            while not await self._ask("SELECT pg_try_advisory_lock(%s, %s) AS done", key):
                 if time.monotonic() > ends_at:
                     raise _busy(name, wait_seconds)
                 await asyncio.sleep(_POLL_SECONDS)
@@ -65,19 +68,24 @@ class ThreadLocks:
         if self._session:
             await self._session.close()
 
-    async def _ask(self, query: str, key: int) -> bool:
+    async def _ask(self, query: str, key: _Key) -> bool:
         async with self._connecting:
             if self._session is None or self._session.closed:
                 self._session = await connect(self._dsn)
             try:
-                row = await (await self._session.execute(query.encode(), (key,))).fetchone()
+                row = await (await self._session.execute(query.encode(), key)).fetchone()
             except psycopg.OperationalError as error:
                 raise failure(self._dsn, error) from error
         return bool(row and row["done"])
 
-    async def _release(self, key: int) -> None:
+    async def _release(self, key: _Key) -> None:
         if self._session and not self._session.closed:
-            await self._ask("SELECT pg_advisory_unlock(%s) AS done", key)
+            await self._ask("SELECT pg_advisory_unlock(%s, %s) AS done", key)
+
+
+def _key(thread_id: UUID) -> _Key:
+    """Make a thread's key: by a hash, since clients choose ids, and of two numbers, which no other lock here has."""
+    return struct.unpack(">ii", hashlib.blake2b(thread_id.bytes, digest_size=8, person=b"thread").digest())
 
 
 def _busy(name: str, seconds: float) -> ThreadBusyError:

@@ -15,7 +15,6 @@ from langgraph_sdk.errors import (
     PermissionDeniedError,
 )
 
-from ricordo.common.errors import ThreadOwnerError
 from ricordo.graph.notebook import open_agent
 from ricordo.stores.conversation import thread_key
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue
@@ -112,15 +111,29 @@ async def test_a_thread_of_the_command_line_is_its_users_on_the_server_too(
     assert dialogue(await ask(anna, thread, "What is my secret?"))[-1] == ("ai", "It is 4711.")
 
 
-async def test_whoever_takes_the_id_of_a_thread_to_come_reads_nothing(
-    bert: LangGraphClient, model: OpenAIServer
-) -> None:
-    thread = await new_thread(bert, thread_id=str(thread_key("anna", "plans")))
+async def test_nobody_takes_the_id_of_a_thread_to_come(bert: LangGraphClient, model: OpenAIServer) -> None:
+    with pytest.raises(ConflictError):
+        await new_thread(bert, thread_id=str(thread_key("anna", "plans")))
+    model.play(say("Noted."))
     async with open_agent() as agent:
-        with pytest.raises(ThreadOwnerError):
-            await agent.ask("My plan is to sail.", "plans", user_id="anna")
-    assert not model.requests
-    assert (await bert.threads.get_state(thread))["values"] in ({}, [])
+        assert (await agent.ask("My plan is to sail.", "plans", user_id="anna")).answer == "Noted."
+
+
+def test_what_the_server_has_beside_its_api_is_closed(guarded: LangGraphServer) -> None:
+    known = {"authorization": f"Bearer {TOKENS['anna']}"}
+    for headers in ({}, known):
+        for method, path in (("POST", "/internal/truncate"), ("GET", "/deploy"), ("POST", "/deploy")):
+            assert httpx.request(method, guarded.url + path, headers=headers).status_code == 404
+    assert httpx.get(f"{guarded.url}/metrics").status_code == 401
+    assert httpx.get(f"{guarded.url}/metrics", headers=known).status_code == 200
+    allowed = httpx.options(
+        f"{guarded.url}/threads",
+        headers={"origin": "https://smith.langchain.com", "access-control-request-method": "POST"},
+    )
+    assert allowed.headers["access-control-allow-origin"] == "https://smith.langchain.com"
+    evil = {"origin": "https://evil.example", "content-type": "text/plain"} | known
+    refused = httpx.post(f"{guarded.url}/threads", content="{}", headers=evil)
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (403, False)
 
 
 async def test_what_the_example_does_not_allow_is_refused(anna: LangGraphClient) -> None:
