@@ -37,7 +37,8 @@ class ThreadsFromElsewhere:
         if scope["type"] == "http" and not from_inside(scope) and (found := _THREADS.search(scope["path"])):
             asked, body = found["rest"] or "", b""
             if scope["method"] == "POST" and not asked:
-                body, receive = await read_body(receive)
+                read, receive = await read_body(receive)
+                body = read or b""
             thread_id = _uuid(asked.split("/")[0] or _thread_of(body))
             if asked in {"search", "count"} or (thread_id and thread_id not in self._known):
                 await self._enter(thread_id)

@@ -1,6 +1,7 @@
 """Bodies and contexts made to be misread: too long, too deep, escaped, of another kind, asking for too much."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -9,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
+from ricordo.common.errors import InputError
 from ricordo.common.settings import Settings, get_settings
 from ricordo.graph.context import Context
 from ricordo.graph.limits import beyond
+from ricordo.models.embeddings import Embedder
 from ricordo.server.bodies import CheckedBody, wrong_body
+from ricordo.stores.postgres.database import Database
+from tests.support.harness import open_harness, says
 
 
 async def post(
@@ -150,3 +155,13 @@ def test_any_model_may_be_asked_for_where_the_deployment_says_so_and_in_the_comm
     assert beyond(dear, Settings(models="*", max_iterations=500), serves=True) is None
     assert beyond(dear, Settings(), serves=False) is None
     assert beyond(Context(max_iterations=-1), Settings(), serves=False)
+
+
+async def test_the_graph_holds_to_the_bounds_whatever_way_a_run_came(
+    db: Database, embedder: Embedder, tmp_path: Path
+) -> None:
+    async with open_harness(db, embedder, tmp_path) as harness:
+        assert (await harness.ask("Hello?", says("Hello."), max_iterations=11)).answer == "Hello."
+        harness.resources.serves = True
+        with pytest.raises(InputError, match="RICORDO_MAX_ITERATIONS"):
+            await harness.ask("Hello?", says("Never said."), max_iterations=11)

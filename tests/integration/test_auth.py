@@ -1,5 +1,6 @@
 """The example of authentication, over `langgraph dev --config langgraph.auth.json`."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -15,8 +16,11 @@ from langgraph_sdk.errors import (
     PermissionDeniedError,
 )
 
+from ricordo.common.settings import get_settings
 from ricordo.graph.notebook import open_agent
 from ricordo.stores.conversation import thread_key
+from ricordo.stores.postgres.database import open_database
+from ricordo.stores.users import delete_user
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue
 from tests.support.stand_ins.openai_script import say
 from tests.support.stand_ins.openai_server import OpenAIServer
@@ -148,3 +152,21 @@ async def test_what_the_example_does_not_allow_is_refused(anna: LangGraphClient)
     ):
         with pytest.raises(PermissionDeniedError):
             await attempt
+
+
+async def test_a_user_who_is_deleted_goes_from_the_servers_own_state_too(
+    guarded: LangGraphServer, anna: LangGraphClient, bert: LangGraphClient
+) -> None:
+    kept = await new_thread(anna)
+    await ask(bert, await new_thread(bert), "My secret is FULMAR-4711.")
+    state = guarded.folder / ".langgraph_api"
+    assert state.is_symlink()
+    assert state.stat().st_mode & 0o077 == 0
+    async with open_database(get_settings()) as db:
+        await delete_user(db, "bert")
+    async with asyncio.timeout(120):
+        while await bert.threads.search(limit=1):  # noqa: ASYNC110 - what is waited for happens in another process
+            await asyncio.sleep(0.2)
+    assert kept in {one["thread_id"] for one in await anna.threads.search(limit=100)}
+    guarded.stop()
+    assert b"FULMAR-4711" not in b"".join(file.read_bytes() for file in state.iterdir())
