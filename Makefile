@@ -18,6 +18,7 @@ chat: setup ## Talk to Ricordo
 	@$(BIN)/ricordo chat
 
 dev: setup ## Serve the graph for LangGraph Studio, on port 2024
+	@[ -e .langgraph_api ] || rm -f .langgraph_api # a link into a home that is gone
 	@LANGGRAPH_CLI_NO_ANALYTICS="$${LANGGRAPH_CLI_NO_ANALYTICS:-1}" \
 	 LANGGRAPH_NO_VERSION_CHECK="$${LANGGRAPH_NO_VERSION_CHECK:-true}" \
 	 $(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10 $(ARGS)

@@ -1,5 +1,6 @@
 """`ricordo user`: who has a memory here, and the end of one."""
 
+import asyncio
 from typing import Annotated
 
 import typer
@@ -41,19 +42,28 @@ async def list_users(as_json: options.Json = False) -> None:
 async def delete_user(
     user: Annotated[str, typer.Argument(metavar="NAME", help="The user, as in the list.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for the name again.")] = False,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="Write the tables anew: nothing of it stays in their files.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Delete a user for good: threads, messages, memories, documents, checkpoints, shares.
 
     Turns of the user that are under way are waited for. Nobody else's memory is touched. There is no way back.
 
+    Space that is freed in a file keeps its old bytes until something is written over them: whoever can read the
+    database's files could still find words there. --rewrite writes the tables anew, and locks each meanwhile. The
+    write-ahead log holds them until its files are used again.
+
     \b
     Examples:
       ricordo user delete anna
+      ricordo user delete anna --rewrite
       ricordo user delete anna --yes --json
     """
     from ricordo.common.errors import NotFoundError
     from ricordo.common.settings import get_settings
+    from ricordo.server.state import forget_in_files
     from ricordo.stores.users import delete_user as end
 
     name = output.as_text(user)
@@ -62,7 +72,8 @@ async def delete_user(
             _ask_for_name(name)
         with progress() as advance:
             wait = get_settings().thread_wait_seconds
-            deleted = await end(memory.db, name, wait_seconds=wait, progress=advance)
+            deleted = await end(memory.db, name, wait_seconds=wait, progress=advance, rewrite=rewrite)
+    servers = await asyncio.to_thread(forget_in_files, get_settings().home, name, deleted.thread_ids)
     if not any(deleted.rows.values()):
         raise NotFoundError(
             f"Nothing is stored about '{output.plain(name)}': is the name right? `ricordo user list` shows all."
@@ -72,6 +83,12 @@ async def delete_user(
         return
     rows = sum(deleted.rows.values())
     output.note(f"deleted {output.plain(name)}: {deleted.threads} threads, {rows} rows")
+    if servers:
+        output.note("the LangGraph server that is running takes the threads off its list within seconds")
+    output.note(
+        "in files, freed space and the write-ahead log hold old bytes until they are written over"
+        + ("; the tables were written anew" if rewrite else ": --rewrite writes the tables anew")
+    )
     output.write("".join(f"{table}\t{count}\n" for table, count in deleted.rows.items()))
 
 

@@ -126,9 +126,16 @@ class Settings(BaseSettings):
     keep_turns: int = Field(2, ge=0)
     """Latest turns that are never summarised."""
 
+    models: str = ""
+    """Chat models that a run on a server may ask for beside the deployment's own, separated by commas; `*`: any."""
+    hosts: str = ""
+    """Names, separated by commas, under which a server without `auth` answers, beside those of its own machine."""
+    max_body_mb: float = Field(20, gt=0)
+    """Megabytes of one request to a server."""
+
     max_iterations: int = Field(10, ge=1, le=1000)
     """Model calls in one turn."""
-    deadline_seconds: float = Field(300, gt=0)
+    deadline_seconds: float = Field(300, gt=0, allow_inf_nan=False)
     """Wall clock of one turn."""
     thread_wait_seconds: float = Field(120, ge=0)
     """How long a turn waits for another turn of the same thread."""

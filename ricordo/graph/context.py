@@ -32,9 +32,10 @@ def user_of(runtime: Any) -> str:
     Args:
         runtime: A node's `Runtime[Context]` or a tool's `ToolRuntime`.
     """
-    server = getattr(runtime, "server_info", None)
-    identity = getattr(getattr(server, "user", None), "identity", None)
-    return str(identity or context_of(runtime).user_id)
+    user = getattr(getattr(runtime, "server_info", None), "user", None)
+    if user is not None and getattr(user, "is_authenticated", True):
+        return str(user.identity)  # whatever it is: an empty one is refused, and is not another user
+    return context_of(runtime).user_id
 
 
 def context_of(runtime: Any) -> Context:

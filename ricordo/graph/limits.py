@@ -5,8 +5,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ricordo.common.errors import ConfigurationError
-from ricordo.graph.context import context_of
+from ricordo.common.errors import ConfigurationError, InputError
+from ricordo.common.settings import Settings
+from ricordo.graph.context import Context, context_of
 from ricordo.graph.resources import get_resources
 from ricordo.graph.state import State
 from ricordo.models import tokens
@@ -26,6 +27,11 @@ DESCRIPTION_TOKENS = 80
 """Of one of them, with its id and date."""
 _FEWEST_DESCRIPTIONS = 2
 _STEADY_MARGIN = 1.5
+_BOUNDED = ("max_iterations", "deadline_seconds", "context_window", "tools_per_step")
+"""Options of a run whose upper bounds are the settings of the same names."""
+_COUNTS = ("knowledge_base_k", "workflow_k", "entity_k", "user_memory_k", "summary_k")
+_MOST_PASSAGES = 100
+"""Of one memory in the window."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,12 @@ def limits_of(runtime: Any) -> Limits:
 
     Raises:
         ConfigurationError: The window is too small to work with.
+        InputError: The run asks for what it may not.
     """
     context, resources = context_of(runtime), get_resources()
     settings = resources.settings
+    if said := beyond(context, settings, serves=resources.serves):
+        raise InputError(said)
     model = context.model or settings.chat_model
     window = context.context_window or settings.context_window or window_of(model)
     if provider_of(model)[0] == "ollama":  # beyond what its server was told to hold it cuts in silence
@@ -119,6 +128,31 @@ def seconds_left(state: State, limits: Limits) -> float:
     """Return how long the turn may still take; by a clock that nobody sets."""
     now = time.monotonic()
     return state.get("started_at", now) + limits.deadline_seconds - now
+
+
+def beyond(context: Context, settings: Settings, *, serves: bool) -> str | None:
+    """Say what a run asks for and may not, if anything.
+
+    Args:
+        context: What it asks for.
+        settings: What the deployment sets.
+        serves: Whether it comes by a server, where the settings are the upper bounds. In the command line and in
+            notebooks whoever asks is the deployment.
+    """
+    most = {name: getattr(settings, name) for name in _BOUNDED} | dict.fromkeys(_COUNTS, _MOST_PASSAGES)
+    for name, bound in most.items():
+        asked = getattr(context, name)
+        if asked is None:
+            continue
+        if not math.isfinite(asked) or asked < 0 or (asked == 0 and name in _BOUNDED):
+            return f"{name} cannot be {asked:g}: it takes a number {'above 0' if name in _BOUNDED else 'from 0 on'}."
+        if serves and bound is not None and asked > bound:
+            raised = f"; the deployment raises that by RICORDO_{name.upper()}" if name in _BOUNDED else ""
+            return f"{name} is {asked:g}, and a run may ask for {bound:g} at most here{raised}."
+    allowed = {settings.chat_model, OFFLINE, *(each.strip() for each in settings.models.split(","))}
+    if not serves or context.model is None or context.model in allowed or "*" in allowed:
+        return None
+    return f"The model {context.model[:80]!r} is none that a run may ask for here: RICORDO_MODELS names those."
 
 
 def window_of(name: str) -> int:

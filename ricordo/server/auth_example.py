@@ -13,7 +13,8 @@ from langgraph_sdk import Auth
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ricordo.common.errors import ThreadOwnerError
+from ricordo.common.errors import InputError, ThreadOwnerError
+from ricordo.common.identity import assert_identity
 from ricordo.graph.resources import get_resources
 
 auth = Auth()
@@ -40,8 +41,17 @@ async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
     for user, token in _tokens().items():
         known = token.get_secret_value().encode()
         if scheme.lower() == "bearer" and known and secrets.compare_digest(known, given.strip().encode()):
-            return {"identity": user}
+            return {"identity": _whole(user)}
     raise Auth.exceptions.HTTPException(status_code=401, detail="Send your token as 'Authorization: Bearer TOKEN'.")
+
+
+def _whole(identity: str) -> str:
+    """Refuse an identity that looks like another one; it is never mended, since "anna " may be somebody else."""
+    try:
+        assert_identity(identity)
+    except InputError as error:
+        raise Auth.exceptions.HTTPException(status_code=403, detail=str(error)) from None
+    return identity
 
 
 @auth.on
@@ -74,7 +84,7 @@ async def begin_threads(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> A
     thread_id = value.get("thread_id")
     if thread_id:
         try:
-            await get_resources().manager.for_user(ctx.user.identity).claim_thread(str(thread_id))
+            await get_resources().manager.for_user(_whole(ctx.user.identity)).claim_thread(str(thread_id))
         except ThreadOwnerError as error:
             raise Auth.exceptions.HTTPException(status_code=409, detail=str(error)) from None
     return _owned(ctx, value)

@@ -1,155 +1,133 @@
-"""What happens to requests before the LangGraph server sees them."""
+"""Who comes in: to known paths, from known hosts and pages, and by a token where `auth` is set."""
 
-import json
-import logging
+import importlib
+import os
 import re
-from dataclasses import fields
+from collections.abc import Collection
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ricordo.common.errors import DatabaseError
-from ricordo.graph.context import Context
-from ricordo.graph.resources import get_resources
-from ricordo.stores.thread_list import begun
+from ricordo.common.settings import get_settings
 
-GRAPH_ID = "agent"
-"""The graph's name in langgraph.json, which is also what clients give as `assistant_id`."""
-
-_WITH_CONTEXT = re.compile(r"/(threads|runs|assistants)\b")
-_THREADS = re.compile(r"/threads(?:/(?P<rest>.*)|$)")
-_context = TypeAdapter(Context)
-_log = logging.getLogger(__name__)
+STUDIO = ("https://smith.langchain.com", "https://eu.smith.langchain.com")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_KNOWN = frozenset(
+    {"", "ok", "info", "docs", "openapi.json", "metrics", "ui", ".well-known"}
+    | {"assistants", "threads", "runs", "store", "mcp", "a2a"}
+)
+"""First parts of paths. What else LangGraph's server has, now or later, is not passed on: `/internal`, `/deploy`."""
+_HEALTH = frozenset({"", "ok"})
 
 
-def _from_inside(scope: Scope) -> bool:
-    """Tell whether a request comes from this process; no client can set the root path."""
-    return scope["type"] != "http" or str(scope.get("root_path", "")).startswith("/noauth")
+def from_inside(scope: Scope) -> bool:
+    """Tell whether a request comes from this process, or is none; no client can set the root path."""
+    root = str(scope.get("root_path", ""))
+    return scope["type"] not in {"http", "websocket"} or root == "/noauth" or root.startswith("/noauth/")
 
 
-async def _body(receive: Receive) -> tuple[bytes, Receive]:
-    """Read a request's body, and give back a way to read it again."""
-    parts: list[bytes] = []
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    body = b"".join(parts)
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+class Door:
+    """Refuses what does not come from whom the deployment knows, before any body is read.
 
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return body, again
-
-
-class CheckedContext:
-    """Refuses a run whose context has a field that does not exist, or a value of another type.
-
-    The server would drop an unknown field without a word: a misspelt `user_id` would then write into the memory of the
-    default user.
+    A browser sends requests to any server that it can reach, this one on the loopback included, in the name of whatever
+    page is open. It says which page (`Origin`), and whose name led it here (`Host`).
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        guard: Middleware | None = None,
+        origins: Collection[str] = STUDIO,
+        origins_like: str | None = None,
+        address: str = "",
+    ) -> None:
+        """Stand before an application.
+
+        Args:
+            app: What is behind the door.
+            guard: The server's authentication, if the deployment has set `auth`.
+            origins: Of the pages that may send requests; `*` for all counts with a guard alone.
+            origins_like: A pattern of more of them.
+            address: The server's own, as it was started.
+        """
         self._app = app
+        self._guarded = guard.cls(app, *guard.args, **guard.kwargs) if guard else None
+        self._origins = set(STUDIO) if "*" in origins and guard is None else set(origins)
+        self._origins_like = re.compile(origins_like) if origins_like else None
+        self._own = urlsplit(address).hostname
+
+    @classmethod
+    def of_langgraph(cls) -> Middleware:
+        """Make the door of LangGraph's server, by what its configuration says of `auth` and `cors`."""
+        config: Any = importlib.import_module("langgraph_api.config")
+        guard: Any = importlib.import_module("langgraph_api.auth.middleware").auth_middleware
+        cors = config.CORS_CONFIG or {"allow_origins": list(config.CORS_ALLOW_ORIGINS)}
+        return Middleware(
+            cls,
+            guard=guard if config.LANGGRAPH_AUTH else None,
+            origins=cors.get("allow_origins") or (),
+            origins_like=cors.get("allow_origin_regex"),
+            address=os.environ.get("LANGGRAPH_API_URL", ""),  # with a tunnel, the tunnel's
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 422."""
-        if not _from_inside(scope) and scope["method"] in {"POST", "PATCH"} and _WITH_CONTEXT.search(scope["path"]):
-            body, receive = await _body(receive)
-            if problem := _wrong_context(body):
-                await JSONResponse({"detail": problem}, 422)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _wrong_context(body: bytes) -> str | None:
-    """Say what is wrong with the context of a request, if anything."""
-    if b'"context"' not in body:
-        return None
-    try:
-        asked = json.loads(body)
-    except ValueError:
-        return None  # the server's own answer tells more
-    for one in asked if isinstance(asked, list) else [asked]:
-        given: Any = one.get("context") if isinstance(one, dict) else None
-        if not isinstance(given, dict):
-            continue
-        known = [f.name for f in fields(Context)]
-        if unknown := sorted(given.keys() - set(known)):
-            return (
-                f"There is no option '{', '.join(unknown)}' in context. The options of a run are: {', '.join(known)}."
-            )
-        try:
-            _context.validate_json(json.dumps(given), strict=True)
-        except ValidationError as error:
-            wrong = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors(include_url=False))
-            return f"The context cannot be used: {wrong}."
-    return None
-
-
-class ThreadsFromElsewhere:
-    """Makes the server know the threads that were begun in the command line or a notebook.
-
-    Its list of threads is its own, beside the checkpoints that are shared. A thread is entered when the list is asked
-    for, or when the thread itself is, with its user as `owner` in the metadata.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._known: set[UUID] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Enter what is asked for, then pass the request on."""
-        if not _from_inside(scope) and (found := _THREADS.search(scope["path"])):
-            asked, body = found["rest"] or "", b""
-            if scope["method"] == "POST" and not asked:
-                body, receive = await _body(receive)
-            thread_id = _uuid(asked.split("/")[0] or _thread_of(body))
-            if asked in {"search", "count"} or (thread_id and thread_id not in self._known):
-                await self._enter(thread_id)
-            if scope["method"] == "DELETE" and thread_id:
-                self._known.discard(thread_id)
-        await self._app(scope, receive, send)
-
-    async def _enter(self, thread_id: UUID | None) -> None:
-        from langgraph_sdk import get_client  # noqa: PLC0415 - it finds the server only once that is up
-
-        try:
-            async with get_resources().db.as_owner() as conn:
-                threads = await begun(conn, thread_id=thread_id)
-        except DatabaseError as error:
-            _log.warning("The threads begun elsewhere are not listed: %s", error)  # those of the server still are
+        """Pass a request on, or answer 401, 403 or 404."""
+        if from_inside(scope):
+            await self._app(scope, receive, send)
             return
-        client = get_client(api_key=None)
-        for thread in threads:
-            if thread["thread_id"] not in self._known:
-                await client.threads.create(
-                    thread_id=str(thread["thread_id"]),
-                    graph_id=GRAPH_ID,
-                    metadata={"owner": thread["user_id"], "name": thread["name"]},
-                    if_exists="do_nothing",
-                )
-                self._known.add(thread["thread_id"])
+        place = _first_part(scope)
+        if refused := self._unknown(scope, place):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
+            else:
+                status, detail = refused
+                await JSONResponse({"detail": detail}, status)(scope, receive, send)
+            return
+        # Some of the server's paths come here without having passed its authentication; a preflight has no token.
+        passes = "user" in scope or place in _HEALTH or scope.get("method") == "OPTIONS"
+        inside = self._app if passes or self._guarded is None else self._guarded
+        await inside(scope, receive, send)
+
+    def _unknown(self, scope: Scope, place: str) -> tuple[int, str] | None:
+        headers = Headers(scope=scope)
+        if place not in _KNOWN:
+            return 404, "There is nothing at this address."
+        if self._guarded is None and not self._is_ours(headers.get("host", "")):
+            return 403, (
+                "This server has no users and answers to the machine it runs on alone; the request names another "
+                "host. Name the host in RICORDO_HOSTS, or better set `auth` in langgraph.json."
+            )
+        origin = headers.get("origin")
+        if origin is None or self._is_known(origin, headers.get("host", "")):
+            return None
+        return 403, (
+            "Pages of this origin may not use the server. Name the origin in http.cors.allow_origins of langgraph.json."
+        )
+
+    def _is_ours(self, host: str) -> bool:
+        named = _hostname(host)
+        more = {each.strip().lower() for each in get_settings().hosts.split(",") if each.strip()}
+        return named is not None and (named in _LOOPBACK or named == self._own or named in more)
+
+    def _is_known(self, origin: str, host: str) -> bool:
+        own = origin in {f"http://{host}", f"https://{host}"}  # the pages that the server itself shows, such as /docs
+        like = self._origins_like is not None and self._origins_like.fullmatch(origin) is not None
+        return own or like or origin in self._origins or "*" in self._origins
 
 
-def _thread_of(body: bytes) -> Any:
-    """Return the id that a new thread is to have."""
+def _first_part(scope: Scope) -> str:
+    root, path = str(scope.get("root_path", "")), str(scope["path"])
+    inner = path[len(root) :] if root and path.startswith(f"{root}/") else path
+    return inner.removeprefix("/").split("/", 1)[0]
+
+
+def _hostname(host: str) -> str | None:
     try:
-        asked = json.loads(body or b"null")
-    except ValueError:
-        return None
-    return asked.get("thread_id") if isinstance(asked, dict) else None
-
-
-def _uuid(text: Any) -> UUID | None:
-    try:
-        return UUID(str(text))
+        return urlsplit(f"//{host}").hostname
     except ValueError:
         return None

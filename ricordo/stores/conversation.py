@@ -13,6 +13,8 @@ from ricordo.stores.passages import Passage, stamp
 
 Connection = AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
+_OF_NAMES = 5
+"""The version of UUIDs that are made from names."""
 _NAMED = 5
 """Threads that a message names."""
 
@@ -42,21 +44,25 @@ def thread_key(user_id: str, thread: str) -> UUID:
 async def claim_thread(conn: Connection, user_id: str, thread_id: UUID, name: str) -> None:
     """Make the thread this user's, if it is nobody's yet.
 
+    An id that is made from a name belongs to that name's user, so one of its kind is begun by the name alone: whoever
+    knows a name could else take its id before its user does. The refusal does not tell whether there is such a thread.
+
     Raises:
-        ThreadOwnerError: It belongs to another user.
+        ThreadOwnerError: It belongs to another user, or is made from a name that is not given.
     """
-    # The lock waits while the user is being deleted (`ricordo/stores/users.py`): what is begun now outlives that.
-    await conn.execute(
-        "INSERT INTO threads (thread_id, user_id, name) SELECT %s, %s, %s "
-        "FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('user ' || %s, 0))) waited "
-        "ON CONFLICT (thread_id) DO NOTHING",
-        (thread_id, user_id, name, user_id),
-    )
+    if thread_id.version != _OF_NAMES or thread_id == make_id("thread", user_id, name):
+        # The lock waits while the user is being deleted (`ricordo/stores/users.py`): what is begun now outlives that.
+        await conn.execute(
+            "INSERT INTO threads (thread_id, user_id, name) SELECT %s, %s, %s "
+            "FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended('user ' || %s, 0))) waited "
+            "ON CONFLICT (thread_id) DO NOTHING",
+            (thread_id, user_id, name, user_id),
+        )
     owned = await conn.execute("SELECT FROM threads WHERE thread_id = %s", (thread_id,))
     if owned.rowcount != 1:
         raise ThreadOwnerError(
-            f"Thread '{name}' belongs to another user, so '{user_id}' can neither read nor continue it. "
-            "Start a thread of your own under another name."
+            f"Thread '{name}' is not one that '{user_id}' can read, continue or begin. Give it another name, or begin "
+            "one by a random id (a UUID of version 4 or 7)."
         )
 
 

@@ -1,6 +1,8 @@
 """One turn at a time on a thread, in this process and across processes."""
 
 import asyncio
+import hashlib
+import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ _POLL_SECONDS = 0.1
 _NEVER_IDLE = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'"
 
 Assure = Callable[[], Awaitable[None]]
+_Key = tuple[int, int]
 
 
 class ThreadLocks:
@@ -54,7 +57,7 @@ class ThreadLocks:
                 await lock.acquire()
         except TimeoutError:
             raise _busy(name, wait_seconds) from None
-        key = thread_id.int & 0x7FFF_FFFF_FFFF_FFFF
+        key = _key(thread_id)
         held: Connection | None = None
 
         async def assure() -> None:
@@ -63,7 +66,7 @@ class ThreadLocks:
                 async with self._session_lock:
                     session = await self._living_session()
                     if held is not session:
-                        if not await _ask(session, "SELECT pg_try_advisory_lock(%s) AS done", key):
+                        if not await _ask(session, "SELECT pg_try_advisory_lock(%s, %s) AS done", key):
                             raise _lost(name)
                         held = session
             except psycopg.OperationalError as error:  # cut in this very moment
@@ -103,20 +106,25 @@ class ThreadLocks:
         await self._session.execute(_NEVER_IDLE)
         return self._session
 
-    async def _release(self, session: Connection, key: int) -> None:
+    async def _release(self, session: Connection, key: _Key) -> None:
         """Let go, or let the session's end do it: a turn that is over does not fail by this."""
         async with self._session_lock:
             if session is not self._session:
                 return
             try:
-                await _ask(session, "SELECT pg_advisory_unlock(%s) AS done", key)
+                await _ask(session, "SELECT pg_advisory_unlock(%s, %s) AS done", key)
             except psycopg.OperationalError:
                 await session.close()
 
 
-async def _ask(session: Connection, query: str, key: int) -> bool:
-    row = await (await session.execute(query.encode(), (key,))).fetchone()
+async def _ask(session: Connection, query: str, key: _Key) -> bool:
+    row = await (await session.execute(query.encode(), key)).fetchone()
     return bool(row and row["done"])
+
+
+def _key(thread_id: UUID) -> _Key:
+    """Make a thread's key: by a hash, since clients choose ids, and of two numbers, which no other lock here has."""
+    return struct.unpack(">ii", hashlib.blake2b(thread_id.bytes, digest_size=8, person=b"thread").digest())
 
 
 def _busy(name: str, seconds: float) -> ThreadBusyError:

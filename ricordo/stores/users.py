@@ -1,12 +1,14 @@
 """Users as a whole: who there is, and the deletion of one with every trace."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from graphlib import TopologicalSorter
+from hashlib import sha256
 from uuid import UUID
 
+import psycopg
 from psycopg import sql
 
 from ricordo.common.errors import InputError
@@ -43,9 +45,14 @@ class Deleted:
     """What is gone."""
 
     user_id: str
-    threads: int = 0
+    thread_ids: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     """By table."""
+
+    @property
+    def threads(self) -> int:
+        """How many they were."""
+        return len(self.thread_ids)
 
 
 async def list_users(db: Database) -> list[User]:
@@ -69,7 +76,12 @@ async def list_users(db: Database) -> list[User]:
 
 
 async def delete_user(
-    db: Database, user_id: str, *, wait_seconds: float = 120, progress: Progress | None = None
+    db: Database,
+    user_id: str,
+    *,
+    wait_seconds: float = 120,
+    progress: Progress | None = None,
+    rewrite: bool = False,
 ) -> Deleted:
     """Delete a user with every trace: memory, threads, checkpoints, cached vectors, shares given and received.
 
@@ -82,6 +94,7 @@ async def delete_user(
         user_id: Who is to be deleted.
         wait_seconds: How long a turn under way may take.
         progress: Told how far it is.
+        rewrite: Write the tables anew, so that their files hold nothing of what was deleted; each is locked meanwhile.
 
     Raises:
         InputError: The user is '*', who stands for the deployment itself.
@@ -106,7 +119,7 @@ async def delete_user(
             for thread_id, name in sorted(running.items()):
                 await stack.enter_async_context(locks.hold(thread_id, name, wait_seconds))
                 held.add(thread_id)
-    await _tidy(db, list(deleted.rows), tell)
+    await _tidy(db, list(deleted.rows), tell, rewrite=rewrite)
     return deleted
 
 
@@ -129,7 +142,7 @@ async def _delete(conn: Connection, user_id: str, tell: Progress) -> Deleted:
     deleted = Deleted(user_id)
     cursor = await conn.execute("SELECT thread_id FROM threads WHERE user_id = %s", (user_id,))
     threads = [str(row["thread_id"]) for row in await cursor.fetchall()]
-    deleted.threads = len(threads)
+    deleted.thread_ids = threads
     await _end(conn, user_id, threads)
     tables = await _tables(conn)
     steps = [
@@ -148,15 +161,26 @@ async def _delete(conn: Connection, user_id: str, tell: Progress) -> Deleted:
 
 
 async def _end(conn: Connection, user_id: str, threads: Sequence[str]) -> None:
-    """Let no run on LangGraph's server write another checkpoint of these threads."""
+    """Let no run on LangGraph's server write another checkpoint of these threads, and let it forget the user."""
     await conn.execute("SELECT set_config('app.user_id', %s, true)", (EVERYONE,))
     await conn.execute("DELETE FROM ended_threads WHERE ended_at < now() - interval '1 day'")
     await conn.execute(
-        "INSERT INTO ended_threads (hash) SELECT sha256(id::bytea) FROM unnest(%s::text[]) AS t(id) "
+        "INSERT INTO ended_threads (hash) SELECT sha256(convert_to(id, 'UTF8')) FROM unnest(%s::text[]) AS t(id) "
         "ON CONFLICT (hash) DO UPDATE SET ended_at = now()",
-        (threads,),
+        ([*threads, f"user {user_id}"],),
     )
     await conn.execute("SELECT set_config('app.user_id', %s, true)", (user_id,))
+
+
+def trace_of(ended: str) -> bytes:
+    """Return what tells of a thread that was ended, or of `user NAME`, and does not tell its name."""
+    return sha256(ended.encode()).digest()
+
+
+async def ended_since(conn: Connection) -> dict[bytes, datetime]:
+    """Return what was ended within the last day, by its trace, and when."""
+    cursor = await conn.execute("SELECT hash, ended_at FROM ended_threads")
+    return {bytes(row["hash"]): row["ended_at"] for row in await cursor.fetchall()}
 
 
 async def _tables(conn: Connection) -> list[str]:
@@ -177,12 +201,13 @@ async def _tables(conn: Connection) -> list[str]:
     return list(TopologicalSorter(before).static_order())
 
 
-async def _tidy(db: Database, tables: Collection[str], tell: Progress) -> None:
+async def _tidy(db: Database, tables: Collection[str], tell: Progress, *, rewrite: bool) -> None:
     """Free the space and renew the planner's statistics, which keep samples of what was in the columns."""
     async with await connect(db.dsn) as conn:
         for done, table in enumerate(tables):
             tell("tidying", done, len(tables))
-            await conn.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(table)))
+            how = sql.SQL("VACUUM (FULL, ANALYZE) {}" if rewrite else "VACUUM (ANALYZE) {}")
+            await conn.execute(how.format(sql.Identifier(table)))
             if conn.info.server_version >= _CLEARS_STATISTICS:
                 # Of a table without rows, ANALYZE leaves the old ones as they are.
                 await conn.execute(
@@ -195,4 +220,7 @@ async def _tidy(db: Database, tables: Collection[str], tell: Progress) -> None:
                     ).format(sql.Identifier(table)),
                     (table, table),
                 )
+        if rewrite:
+            with suppress(psycopg.errors.InsufficientPrivilege):  # its administrator's, on a server of one's own
+                await conn.execute("CHECKPOINT")  # until then the old files are kept, and needed after a crash
         tell("tidying", len(tables), len(tables))

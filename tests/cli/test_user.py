@@ -36,9 +36,18 @@ def test_a_user_is_deleted_when_the_name_is_typed_again(run: Run, dsn: str) -> N
     right = run("user", "delete", ANNA, given=f"{ANNA}\n".encode())
     assert right.returncode == 0, right.stderr
     assert b"deleted anna '; --: 1 threads, 2 rows" in right.stderr
+    assert b"freed space and the write-ahead log hold old bytes" in right.stderr
+    assert b"--rewrite writes the tables anew" in right.stderr
     assert traces(dsn, [ANNA]) == []
     users = json.loads(run("user", "list", "--json").stdout)["users"]
     assert [(user["user_id"], user["rows"]) for user in users] == [("berta", {"messages": 1, "threads": 1})]
+
+
+@pytest.mark.usefixtures("two_users")
+def test_the_tables_are_written_anew_where_that_is_asked_for(run: Run) -> None:
+    done = run("user", "delete", "berta", "--yes", "--rewrite")
+    assert done.returncode == 0, done.stderr
+    assert b"the tables were written anew" in done.stderr
 
 
 def test_yes_asks_nothing_and_everyone_cannot_be_deleted(run: Run) -> None:

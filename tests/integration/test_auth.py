@@ -1,5 +1,6 @@
 """The example of authentication, over `langgraph dev --config langgraph.auth.json`."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -15,9 +16,11 @@ from langgraph_sdk.errors import (
     PermissionDeniedError,
 )
 
-from ricordo.common.errors import ThreadOwnerError
+from ricordo.common.settings import get_settings
 from ricordo.graph.notebook import open_agent
 from ricordo.stores.conversation import thread_key
+from ricordo.stores.postgres.database import open_database
+from ricordo.stores.users import delete_user
 from tests.support.langgraph_server import LangGraphServer, ask, asking, dialogue
 from tests.support.stand_ins.openai_script import say
 from tests.support.stand_ins.openai_server import OpenAIServer
@@ -112,15 +115,29 @@ async def test_a_thread_of_the_command_line_is_its_users_on_the_server_too(
     assert dialogue(await ask(anna, thread, "What is my secret?"))[-1] == ("ai", "It is 4711.")
 
 
-async def test_whoever_takes_the_id_of_a_thread_to_come_reads_nothing(
-    bert: LangGraphClient, model: OpenAIServer
-) -> None:
-    thread = await new_thread(bert, thread_id=str(thread_key("anna", "plans")))
+async def test_nobody_takes_the_id_of_a_thread_to_come(bert: LangGraphClient, model: OpenAIServer) -> None:
+    with pytest.raises(ConflictError):
+        await new_thread(bert, thread_id=str(thread_key("anna", "plans")))
+    model.play(say("Noted."))
     async with open_agent() as agent:
-        with pytest.raises(ThreadOwnerError):
-            await agent.ask("My plan is to sail.", "plans", user_id="anna")
-    assert not model.requests
-    assert (await bert.threads.get_state(thread))["values"] in ({}, [])
+        assert (await agent.ask("My plan is to sail.", "plans", user_id="anna")).answer == "Noted."
+
+
+def test_what_the_server_has_beside_its_api_is_closed(guarded: LangGraphServer) -> None:
+    known = {"authorization": f"Bearer {TOKENS['anna']}"}
+    for headers in ({}, known):
+        for method, path in (("POST", "/internal/truncate"), ("GET", "/deploy"), ("POST", "/deploy")):
+            assert httpx.request(method, guarded.url + path, headers=headers).status_code == 404
+    assert httpx.get(f"{guarded.url}/metrics").status_code == 401
+    assert httpx.get(f"{guarded.url}/metrics", headers=known).status_code == 200
+    allowed = httpx.options(
+        f"{guarded.url}/threads",
+        headers={"origin": "https://smith.langchain.com", "access-control-request-method": "POST"},
+    )
+    assert allowed.headers["access-control-allow-origin"] == "https://smith.langchain.com"
+    evil = {"origin": "https://evil.example", "content-type": "text/plain"} | known
+    refused = httpx.post(f"{guarded.url}/threads", content="{}", headers=evil)
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (403, False)
 
 
 async def test_what_the_example_does_not_allow_is_refused(anna: LangGraphClient) -> None:
@@ -135,3 +152,21 @@ async def test_what_the_example_does_not_allow_is_refused(anna: LangGraphClient)
     ):
         with pytest.raises(PermissionDeniedError):
             await attempt
+
+
+async def test_a_user_who_is_deleted_goes_from_the_servers_own_state_too(
+    guarded: LangGraphServer, anna: LangGraphClient, bert: LangGraphClient
+) -> None:
+    kept = await new_thread(anna)
+    await ask(bert, await new_thread(bert), "My secret is FULMAR-4711.")
+    state = guarded.folder / ".langgraph_api"
+    assert state.is_symlink()
+    assert state.stat().st_mode & 0o077 == 0
+    async with open_database(get_settings()) as db:
+        await delete_user(db, "bert")
+    async with asyncio.timeout(120):
+        while await bert.threads.search(limit=1):  # noqa: ASYNC110 - what is waited for happens in another process
+            await asyncio.sleep(0.2)
+    assert kept in {one["thread_id"] for one in await anna.threads.search(limit=100)}
+    guarded.stop()
+    assert b"FULMAR-4711" not in b"".join(file.read_bytes() for file in state.iterdir())

@@ -95,7 +95,7 @@ async def test_a_thread_of_another_user_is_refused_with_the_reason(
     thread = str(thread_key(user, "diary"))
     state = await ask(client, thread, "What is the secret?", context={"user_id": "eve"}, raise_error=False)
     assert state["__error__"]["error"] == "ThreadOwnerError"
-    assert "belongs to another user" in state["__error__"]["message"]
+    assert "is not one that 'eve' can read" in state["__error__"]["message"]
     assert len(model.requests) == before
 
 

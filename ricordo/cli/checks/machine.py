@@ -4,6 +4,7 @@ import asyncio
 import difflib
 import os
 import platform
+import shlex
 import shutil
 import sys
 from importlib import metadata
@@ -13,6 +14,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from ricordo.cli.checks.check import Check
+from ricordo.common.private import private_folder
 from ricordo.common.settings import Settings, get_settings
 
 _LEAST_FREE = 500 * 2**20
@@ -60,11 +62,13 @@ async def check_home(settings: Settings) -> Check:
     """Look whether the home folder can be used, and at the room on its disk."""
     home = settings.home
     try:
-        await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(private_folder, home, ours=False, passable=True)
     except OSError as error:
         return _home_broken(settings, f"{home} cannot be made: {error.strerror}")
     if not os.access(home, os.W_OK | os.X_OK):
         return _home_broken(settings, f"{home} cannot be written to")
+    if home.stat().st_mode & 0o066:
+        return Check("home", "missing", f"{home} can be read by others", f"chmod go-rw {shlex.quote(str(home))}")
     free = shutil.disk_usage(home).free
     detail = f"{home}, {free / 2**30:.1f} GB free"
     return (

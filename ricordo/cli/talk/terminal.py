@@ -23,6 +23,7 @@ from ricordo.cli.talk.commands import COMMANDS, Leave
 from ricordo.cli.talk.lines import Talk
 from ricordo.cli.talk.session import Session
 from ricordo.cli.talk.turn import TurnView, gauge
+from ricordo.common.private import private_folder
 from ricordo.common.settings import Settings, get_settings
 from ricordo.common.text import clean
 
@@ -109,7 +110,7 @@ def _history(home: Path) -> tuple[History, bool]:
     """Return the history, and whether this is the first chat."""
     file = home / "history"
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        private_folder(home, ours=False, passable=True)
         is_new = not file.exists()
         os.close(os.open(file, os.O_CREAT | os.O_APPEND, 0o600))
     except OSError:  # the database will say what is wrong with the folder, if it needs it

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, LiteralString
 
 import psycopg
 
-from ricordo.common.errors import DatabaseError, InputError
-from ricordo.common.text import clean
+from ricordo.common.errors import DatabaseError
+from ricordo.common.identity import assert_identity
 from ricordo.stores.postgres.connection import Connection
 from ricordo.stores.postgres.embedded import EmbeddedPostgres
 from ricordo.stores.postgres.migrate import migrate
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 EVERYONE = "*"
 """The user whose rows belong to the deployment and are readable by all (the toolbox)."""
-_USER_ID_LENGTH = 256
 # Local to the transaction, in one go: nothing is left behind on a connection, and no transaction goes without. What a
 # server, a database or a role may have been given otherwise, and psycopg relies on: how moments and intervals look.
 _SETTINGS: LiteralString = (
@@ -84,15 +83,11 @@ class Database:
             shared: Let it also read what others share with this user (`ricordo/stores/sharing.py`).
 
         Raises:
-            InputError: The user id is empty, too long, or no text.
+            InputError: The user id is none (`ricordo/common/identity.py`).
             DatabaseError: There is no connection, it was lost, or the server gave up. Nothing was written, unless
                 the connection was lost in the middle of the commit: then one cannot know.
         """
-        if not 0 < len(user_id) <= _USER_ID_LENGTH or clean(user_id) != user_id:
-            raise InputError(
-                f"A user id has 1 to {_USER_ID_LENGTH} characters, none of them NUL or half of a surrogate pair; "
-                f"{user_id[:40]!r}, of {len(user_id)}, is none. Choose another one."
-            )
+        assert_identity(user_id)
         async with self._begin(_ENTER_SHARED if shared else ENTER, [user_id]) as conn:
             yield conn
 

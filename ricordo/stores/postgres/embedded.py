@@ -25,6 +25,7 @@ from typing import Self
 from urllib.parse import quote
 
 from ricordo.common.errors import DatabaseError
+from ricordo.common.private import private_folder
 from ricordo.stores.postgres.postmaster import (
     PORT,
     WAY_OUT,
@@ -73,7 +74,8 @@ class EmbeddedPostgres:
         try:
             if self._hold is None:
                 assert_ours(self._data)
-                self._root.mkdir(parents=True, exist_ok=True)
+                private_folder(self._root.parent, ours=False, passable=True)
+                private_folder(self._root, passable=True)
                 self._hold = self._lock("clients.lock", fcntl.LOCK_SH)
                 os.utime(self._hold)
             sockets = self._answering()

@@ -288,7 +288,7 @@ def spawn_server(
     arguments = [f"--{name.replace('_', '-')}={setting}" for name, setting in settings.items()]
     if log.exists():
         log.replace(log.with_suffix(".old"))
-    with log.open("wb") as stream:
+    with open(log, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
         shell = ["/bin/sh", "-c", '"$0" "$@" >&2 &']
         identity.run([*shell, *command, *arguments, *options], stderr=stream.fileno(), pass_fds=(lock,))
 
