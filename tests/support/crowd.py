@@ -214,7 +214,7 @@ class Somebody(PlainSQL):
         step = {"tool": "t", "args": {}, "status": "success"}
         turn = Turn(self.key(thread), run, question, self.says(), self.says(), "answer", [step], entities)
         await self.memory.finish_turn(turn)
-        self.keep("messages", make_id("answer", self.key(thread), run))
+        self.keep("messages", turn.answer_id)
         self.check(await self.memory.read_turn(thread, run, question))
         self.check(await self.memory.read_turn(thread, run, UUID(self.any_id())))
 
