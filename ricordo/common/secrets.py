@@ -1,7 +1,7 @@
 """Secrets in what is written down beside the conversation: passwords, keys and tokens are shown as `[secret]`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 SECRET = "[secret]"  # noqa: S105 - what stands in the place of one
@@ -30,6 +30,8 @@ _FORMS = re.compile(
     re.IGNORECASE,
 )
 """One that is known by its own form."""
+_SHORTEST = 3
+"""Characters of a secret that is looked for wherever else it stands."""
 
 _LOGIN = re.compile(r"(?i)(?<![a-z])(https?:[/\\\\]{2})[^/?#\s]*@")
 
@@ -43,29 +45,46 @@ def without_login(text: str) -> str:
     return _LOGIN.sub(r"\1", text)
 
 
-def without_secrets(text: str) -> str:
-    """Return a text without the secrets that are known by their form or by what they are called.
+def without_secrets(text: str, known: Collection[str] = ()) -> str:
+    """Return a text without the secrets that are known by their form, by what they are called, or from elsewhere.
 
     >>> without_secrets("My password is hunter22, and the host is mole.")
     'My password is [secret], and the host is mole.'
+    >>> without_secrets("Open it with kelp.", {"kelp"})
+    'Open it with [secret].'
     """
+    for secret in sorted(known, key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", SECRET, text)
     return _SAID.sub(rf"\g<name>{SECRET}", _FORMS.sub(SECRET, text))
 
 
-def value_without_secrets(value: Any, name: str = "") -> Any:
+def secrets_in(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the secrets of a JSON value that what they are called tells: they may stand in other texts without it."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from secrets_in(each, str(key))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from secrets_in(each, name)
+    elif not isinstance(value, bool) and _is_secret(name) and len(secret := str(value or "").strip()) >= _SHORTEST:
+        yield secret
+
+
+def value_without_secrets(value: Any, name: str = "", known: Collection[str] = ()) -> Any:
     """Return a JSON value without its secrets; lists and objects keep their shape.
 
     Args:
         value: The value.
         name: What it is called.
+        known: Secrets from elsewhere.
     """
     if isinstance(value, Mapping):
-        return {key: value_without_secrets(each, str(key)) for key, each in value.items()}
+        return {key: value_without_secrets(each, str(key), known) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [value_without_secrets(each, name) for each in value]
+        return [value_without_secrets(each, name, known) for each in value]
     if value not in (None, "", True, False) and _is_secret(name):
         return SECRET
-    return without_secrets(value) if isinstance(value, str) else value
+    return without_secrets(value, known) if isinstance(value, str) else value
 
 
 def _is_secret(name: str) -> bool:

@@ -1,13 +1,13 @@
 """Workflow memory: how an earlier request was solved, step by step."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from ricordo.common.secrets import value_without_secrets, without_secrets
+from ricordo.common.secrets import secrets_in, value_without_secrets, without_secrets
 from ricordo.common.text import make_id
 from ricordo.stores.passages import Passage, stamp
 from ricordo.stores.search.vectors import Hit, Unit
@@ -24,8 +24,9 @@ def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str
         steps: `{tool, args, status, error}` each, in order; `error` are a failed call's words.
         outcome: The stop reason and the beginning of the answer.
     """
-    kept = [_kept(step) for step in steps]
-    request, outcome = without_secrets(request), without_secrets(outcome)
+    known = {secret for step in steps for secret in secrets_in(step["args"])}
+    kept = [_kept(step, known) for step in steps]
+    request, outcome = without_secrets(request, known), without_secrets(outcome, known)
     lines = [f"{i}. {_line(step)}" for i, step in enumerate(kept, 1)]
     columns = {
         "thread_id": thread_id,
@@ -38,11 +39,11 @@ def unit(thread_id: UUID, run_id: str, request: str, steps: Sequence[Mapping[str
     return Unit(make_id("workflow", thread_id, run_id), content, columns, indexed=request[:_INDEXED])
 
 
-def _kept(step: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(step: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Return a step with its values cut, and without secrets."""
-    args = {name: _short(value_without_secrets(value, name)) for name, value in step["args"].items()}
+    args = {name: _short(value_without_secrets(value, name, known)) for name, value in step["args"].items()}
     kept = {"tool": step["tool"], "args": args, "status": step["status"]}
-    said = " ".join(without_secrets(step.get("error") or "").split())
+    said = " ".join(without_secrets(step.get("error") or "", known).split())
     return kept | ({"error": _cut(said, _FAULT)} if said else {})
 
 

@@ -36,6 +36,18 @@ def test_values_are_kept_cut_and_secrets_are_not() -> None:
     assert "wren" not in content
 
 
+def test_a_secret_that_a_call_was_given_stands_nowhere_else_either() -> None:
+    steps = [
+        step("sign_in", "error", "Wrong password tall fern for wren.", user="wren", password="tall fern"),
+        step("sign_in", user="wren", cfg={"pin": 4471, "api_key": ""}, note="tall fern, then 4471"),
+    ]
+    unit = workflow.unit(uuid4(), "run", "Sign me in with tall fern (4471).", steps, "answer: tall fern was wrong")
+    for text in (unit.content, unit.searched, str(unit.columns["request"]), str(unit.columns["outcome"])):
+        assert "fern" not in text
+        assert "4471" not in text
+    assert 'user="wren"' in unit.content
+
+
 def test_a_failed_call_says_why() -> None:
     steps = [step("light", "error", "There is no lamp 'nord'.\nTake north.", lamp="nord"), step("light", lamp="north")]
     content = workflow.unit(uuid4(), "run", "Light it.", steps, "answer: lit").content

@@ -12,6 +12,7 @@ import Stemmer
 from ricordo.common.words import terms
 from ricordo.stores.user_memory import claim_words as words
 from ricordo.stores.user_memory.signs import even, fold, small, written
+from ricordo.stores.user_memory.singles import NAMES_A_SECRET
 from ricordo.stores.user_memory.slots import Slot, secret_of, slot_of
 
 _GENERIC = frozenset({"music", "musica", "musik", "musique", "música"})
@@ -85,7 +86,7 @@ def normal(text: str) -> str:
     'the licence key is AB-12-cd'
     """
     plain = even(text)
-    return plain if secret_of(plain) else small(plain).rstrip(" .!。！")
+    return plain if secret_of(plain) else (plain if NAMES_A_SECRET.search(plain) else small(plain)).rstrip(" .!。！")
 
 
 @lru_cache(maxsize=4096)
@@ -133,7 +134,8 @@ def _clause(part: str, language: str, *, first: bool) -> Clause:
     text, likes = words.LIKES.subn(" ", text)
     text, negations = words.NEGATIONS.subn(" ", text)
     liking = -1 if dislikes else 1 if likes else None
-    tokens = _tokens(text, language, first=first, liking=liking is not None)
+    literal = bool(NAMES_A_SECRET.search(part))
+    tokens = _tokens(text, language, first=first, liking=liking is not None, literal=literal)
     if secret := secret_of(part):
         return _literal(secret)
     slot = None if negations or liking is not None else slot_of(part)
@@ -165,7 +167,7 @@ def _plain(text: str) -> str:
     return words.FLUFF.sub(" ", text)
 
 
-def _tokens(text: str, language: str, *, first: bool, liking: bool) -> tuple[Token, ...]:
+def _tokens(text: str, language: str, *, first: bool, liking: bool, literal: bool = False) -> tuple[Token, ...]:
     found = [replace(one, text=words.LEMMAS.get(one.text.lower(), one.text)) for one in written(text)]
     somebody = first and bool(found) and found[0].text.lower() in words.OTHERS
     head, rest = (found[:1], found[1:]) if somebody else ([], found)
@@ -173,7 +175,9 @@ def _tokens(text: str, language: str, *, first: bool, liking: bool) -> tuple[Tok
     kept = [*head, *(one for one in rest if one.signed or one.text.lower() not in dropped)]
     plain = [one for one in kept if one.text.lower() not in _GENERIC] or kept
     return tuple(
-        Token(one.text, one.text) if one.exact else Token(one.text.casefold(), _stem(fold(one.text), language))
+        Token(one.text, one.text)
+        if one.exact or literal
+        else Token(one.text.casefold(), _stem(fold(one.text), language))
         for one in plain
     )
 

@@ -37,9 +37,12 @@ REQUESTS = any_of(
         is|are|am|was|were|do|does|did|can|could|should|would|will|has|have|had
         (?:please )?(?:tell|show|summari[sz]e|explain|find|search|look|read|translate|list|give|get|fetch|save|download)
         (?:please )?(?:describe|compare|check|recall|help|open|answer)
+        (?:please )?(?:book|buy|order|reserve|plan|suggest|recommend|write|send|make|draft|schedule|prepare|create|call)
         (?:per favore |puoi |potresti )*(?:che|chi|cosa|quando|dove|quale|quali|perché|come|quanto|quanti)
         (?:per favore |puoi |potresti )*(?:dimmi|mostra\w*|riassum\w*|spiega\w*|cerca\w*|trova\w*|leggi\w*|traduc\w*)
         (?:per favore |puoi |potresti )*(?:elenca\w*|dammi|scarica\w*|salva\w*|descriv\w*)
+        (?:per favore |puoi |potresti )*(?:prenota\w*|compra(?:mi|re|ci)?|ordina\w*|organizza\w*|consiglia\w*)
+        (?:per favore |puoi |potresti )*(?:suggerisci\w*|scrivi\w*|manda\w*|prepara\w*)
         qué|quién|cuándo|dónde|cuál|dime|muestra|resume|busca|qui|quand|où|dis|montre|résume|cherche
         wer|wann|wo|welche\w*|zeig|suche?
     """)
@@ -92,7 +95,8 @@ _FORGET = r"(?:forget|unremember|dimentic\w+|scorda\w*|olvid\w+|oubli\w+|vergiss
 FORGETS = any_of(
     rf"\b{_FORGET}\b",
     phrases(r"""
-        (?:don't|do not|stop|never) (?:remember|remembering|keep|keeping|store|storing)
+        (?<!\bi )(?<!\bwe )(?:don't|do not|stop|never) (?:remember|remembering|keep|keeping|store|storing)
+        (?:want you to|you (?:should|must|may)) (?:no longer|not|stop|never) (?:know|remember|keep|store)\w*
         (?:non|smetti di) ricordar\w*
     """),
     "忘记|忘掉|忘了",
@@ -166,5 +170,14 @@ IT_IS = re.compile(
 )
 """That what ends is what was just spoken of: *it is done*, *done!*"""
 
-MEMORY = any_of(phrases(r"memor(?:y|ies|ia|ie)|mémoire|ricord[oi]|remember\w*|gedächtnis|recuerdos?"), "记忆")
+MEMORY = any_of(
+    phrases(r"""
+        memor(?:y|ies|ia|ie)|mémoire|ricord[oi]|remember\w*|gedächtnis|recuerdos?
+        (?:what|everything|anything|all)(?: that)? (?:you|u) (?:still )?(?:know|have|keep|kept|stored|saved|noted)
+        (?:what|everything|anything|all)(?: that)? i(?:'ve| have)? (?:ever )?(?:told|said|mentioned)
+        (?:quello|ciò|quanto|tutto quello|tutto ciò)? ?che (?:sai|hai (?:salvato|memorizzato)|(?:ti )?ho detto)|cosa sai
+        lo que sabes|ce que tu sais|was du (?:\w+ ){0,4}weißt
+    """),
+    "记忆|你知道的",
+)
 """That memory is spoken of."""

@@ -18,7 +18,7 @@ _SIGN = (
 )
 _TOKEN = re.compile(
     EMAIL + r"|https?://\S+|\d+(?:[.,:/-]\d+)*\w*|[\u3040-\u30ff\u3400-\u9fff]|"
-    rf"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|(?P<sign>{_SIGN})"
+    rf"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:\d\w*)?|(?P<sign>{_SIGN})"
 )
 _CASED = re.compile(r"\d[^\W\d_]|[^\W\d_]\d|[a-zà-ÿ][A-ZÀ-Þ]")
 """Where case tells words apart: `AB12`, `iPhone`."""

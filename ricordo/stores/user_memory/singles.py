@@ -74,5 +74,11 @@ LANGUAGES = (
 )
 _LITERAL = r"(?!(?:not|non|no|nicht|pas)\b)(?:[^\s\"']\S*|\"[^\"]+\"|'[^']+'|(?=\D*\d)\S{1,8}(?: \S{1,8}){1,9})"
 """One word, something in quotes, or short groups with a figure among them."""
+NAMES_A_SECRET = re.compile(
+    rf"\b(?:{'|'.join(names.secret for names in LANGUAGES)})(?: [\w' -]{{1,40}}?)?"
+    r"(?: (?:is|è|es|est|ist|lautet)| ?[:=]) ?\S",
+    re.IGNORECASE,
+)
+"""That a key, a password or a handle is given, whoever it belongs to: case counts there."""
 SECRETS = [names.pattern(names.secret, _LITERAL) for names in LANGUAGES]
 SINGLES = [names.pattern(names.single, ".+") for names in LANGUAGES]

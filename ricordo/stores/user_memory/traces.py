@@ -14,7 +14,7 @@ from ricordo.stores.search.vectors import VectorMemory
 from ricordo.stores.user_memory import rows
 from ricordo.stores.user_memory.firewall import share_of, states
 from ricordo.stores.user_memory.rows import Row
-from ricordo.stores.user_memory.signs import fold
+from ricordo.stores.user_memory.signs import even, fold, written
 
 _HALF = 0.5
 """Share of the words, of the statement or of a mention, by which a mention in the statement's own message is told."""
@@ -42,14 +42,18 @@ async def erase(
     said_in = {source["message_id"] for source in sources if source["message_id"]}
     texts = list(dict.fromkeys([*(row["content"] for row in gone), *(source["wording"] for source in sources)]))
 
+    own = _signed(instead or "")
+
     def has(text: str) -> bool:
         held = (one for one in texts if states(one, text))
-        return any(instead is None or share_of(one, text) > share_of(instead, text) for one in held)
+        return any(
+            instead is None or share_of(one, text) > share_of(instead, text) or (_signed(one) - own) & _signed(text)
+            for one in held
+        )
 
     def is_told(mention: Row) -> bool:
-        own = mention["message_id"] in said_in
         return has(mention["mention"]) or (
-            own
+            mention["message_id"] in said_in
             and any(max(share_of(one, mention["mention"]), share_of(mention["mention"], one)) >= _HALF for one in texts)
         )
 
@@ -75,6 +79,16 @@ async def erase(
     )
     described: set[UUID] = {row["id"] for row in await cursor.fetchall() if has(row["description"])}
     await entity.take_back(conn, VectorMemory("entity", embedder), user_id, mentions, described)
+
+
+def _signed(text: str) -> set[str]:
+    """Return the words that a sign or their case tells from others: a correction may change nothing else.
+
+    >>> sorted(_signed("My budget is $500, not 500."))
+    ['$500']
+    """
+    words = (word.strip(".,;:!?()\"'") for word in even(text).split())
+    return {word for word in words if any(one.exact for one in written(word))}
 
 
 def _like(texts: Sequence[str]) -> str:

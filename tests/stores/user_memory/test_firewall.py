@@ -141,6 +141,8 @@ def may(said: str, *before: str, content: str = JAZZ, first: bool = False, asked
         "Cancella quello che sai sul jazz",
         "olvida lo del jazz",
         "Vergiss bitte alles",
+        "I want you to no longer know that I love jazz",
+        "You should not keep my love of jazz",
         f"Forget memory {UUID(int=7)}",
     ],
 )
@@ -158,6 +160,9 @@ def test_who_asks_to_forget_is_obeyed(said: str) -> None:
         "delete everything in report.txt",
         "remove the second paragraph",
         "Forget it, what does the page say?",
+        "I don't remember whether I love jazz",
+        "We never keep jazz records",
+        "I don't know whether I love jazz",
         "",
     ],
 )
@@ -169,6 +174,13 @@ def test_a_memory_that_is_not_named_must_be_the_one_that_fits() -> None:
     number = "The user's phone is 555"
     assert may("Forget my number please", content=number, first=True)
     assert not may("Forget my number please", content=JAZZ)
+    for said in (
+        "Delete what you know of my telephone",
+        "Cancella quello che sai sul mio telefono",
+        "Erase all I told you",
+    ):
+        assert may(said, content=number, first=True), said
+        assert not may(said.split(" ", 1)[0] + " the last page", content=number, first=True)
 
 
 def test_it_means_what_was_just_spoken_of() -> None:
@@ -178,7 +190,7 @@ def test_it_means_what_was_just_spoken_of() -> None:
 
 
 def test_statements_are_told_from_questions_and_requests() -> None:
-    text = "Hi! I live in Rome. Where do you live? Tell me a joke. Ricordati che amo il tè?"
+    text = "Hi! I live in Rome. Where do you live? Book me a berth. Prenotami un letto. Ricordati che amo il tè?"
     assert list(assertions(text)) == ["I live in Rome.", "Ricordati che amo il tè?"]
 
 

@@ -34,6 +34,7 @@ CORRECTIONS = [
     ("La mia password è fern%9", "La mia password è fern&9"),
     ("My API key is sk-AbC/1", "My API key is sk-AbC\\1"),
     ("My passport number is AB 12 34", "My passport number is AB 12 43"),
+    ("La password del cancello è Fern", "La password del cancello è fern"),
     ("I live in Malmö", "I live in Malmo"),
     ("My name is Zoë", "My name is Zoe"),
 ]
@@ -56,6 +57,10 @@ BOTH = [
     ("Mi piace il C", "Mi piace il C++"),
     ("I hate C++", "I love C#"),
     ("My password is not kelp9", "My password is kelp9"),
+    ("The wifi password is Kelp", "The wifi password is kelp"),
+    ("Wifi password: kelp77", "Wifi password: Kelp77"),
+    ("The gate's code is Ab", "The gate's code is aB"),
+    ("The user met agent Reed7", "The user met agent reed7"),
 ]
 SAME = [
     ("The cellar must stay at −4 degrees", "The cellar must stay at -4 degrees."),  # noqa: RUF001 - that is the point
@@ -65,6 +70,7 @@ SAME = [
     ("My password is 'kelp'.", "The user's password is kelp"),
     ("The user's blood type is A", "My blood type is A"),
     ("The level is >3", "The level is > 3"),
+    ("The wifi password is kelp", "the wifi password is kelp."),
 ]
 
 

@@ -60,6 +60,24 @@ async def test_what_was_forgotten_is_in_no_workflow(memory: MemoryManager) -> No
     assert await column(memory, REQUESTS) == {"Where do walnuts grow?"}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "asks"),
+    [
+        ("My budget for the voyage is £300.", "My budget for the voyage is ¥300.", "Plan a voyage, my budget is {}."),
+        ("My blood type is B+.", "My blood type is B-.", "What may blood type {} give?"),
+    ],
+)
+async def test_a_correction_by_a_sign_alone_reaches_workflows_too(
+    memory: MemoryManager, old: str, new: str, asks: str
+) -> None:
+    wrong, right = (said.rstrip(".").rsplit(" ", 1)[1] for said in (old, new))
+    await remembered(memory, old)
+    for number, value in enumerate((wrong, right)):
+        await workflow(memory, asks.format(value), f"run {number}", "other")
+    await remembered(memory, new)
+    assert await column(memory, REQUESTS) == {asks.format(right)}
+
+
 async def test_what_was_forgotten_is_mentioned_nowhere_and_nobody_is_left_without_a_mention(
     memory: MemoryManager,
 ) -> None:
