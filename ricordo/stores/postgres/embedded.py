@@ -26,12 +26,10 @@ from urllib.parse import quote
 
 from ricordo.common.errors import DatabaseError
 from ricordo.common.private import private_folder
+from ricordo.stores.postgres.identity import WAY_OUT, assert_ours, choose_identity
 from ricordo.stores.postgres.postmaster import (
     PORT,
-    WAY_OUT,
-    assert_ours,
     check_private,
-    choose_identity,
     create_cluster,
     programs,
     socket_folder,

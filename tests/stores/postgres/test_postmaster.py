@@ -11,6 +11,7 @@ import pytest
 
 from ricordo.common.errors import DatabaseError
 from ricordo.stores.postgres import embedded, postmaster
+from ricordo.stores.postgres import identity as whom
 from tests.support.servers import (
     data_of,
     query,
@@ -103,8 +104,8 @@ def test_a_lock_that_is_never_freed_is_an_error(
 def test_root_becomes_somebody_whom_postgresql_accepts(
     open_home: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    identity = list(postmaster.identities())[number]
-    monkeypatch.setattr(postmaster, "identities", lambda: [identity])
+    identity = list(whom.identities())[number]
+    monkeypatch.setattr(whom, "identities", lambda: [identity])
     with server_of(open_home) as server:
         dsn = server.start()
         if number:  # these two pass closed folders
@@ -125,8 +126,8 @@ def test_root_finds_another_way_when_the_folder_was_closed_meanwhile(open_home: 
 
 
 def test_when_nobody_can_run_the_programs_every_reason_is_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = [postmaster.Identity(prefix=("no-such-program",)), postmaster.Identity(prefix=("false",))]
-    monkeypatch.setattr(postmaster, "identities", lambda: ways)
+    ways = [whom.Identity(prefix=("no-such-program",)), whom.Identity(prefix=("false",))]
+    monkeypatch.setattr(whom, "identities", lambda: ways)
     with pytest.raises(DatabaseError, match=r"cannot run with its data in .*no-such-program"):
         server_of(home).start()
 
@@ -134,7 +135,7 @@ def test_when_nobody_can_run_the_programs_every_reason_is_given(home: Path, monk
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_no_user_that_another_program_has_reads_the_data_or_comes_in(number: int) -> None:
-    identity = list(postmaster.identities())[number]
+    identity = list(whom.identities())[number]
     assert identity.owner is not None
     assert identity.owner == 0 or identity.owner not in {user.pw_uid for user in pwd.getpwall()}
 
@@ -148,7 +149,7 @@ def test_a_process_of_nobody_s_does_not_come_in_where_root_started_the_server(op
         os.chown(path, nobody.pw_uid, nobody.pw_gid)
     with server_of(open_home) as server:
         sockets = Path(parse_qs(urlsplit(server.start()).query)["host"][0])
-        as_nobody = postmaster.Identity(nobody.pw_uid, nobody.pw_gid)
+        as_nobody = whom.Identity(nobody.pw_uid, nobody.pw_gid)
         client = Path("/bin/sh"), "-c", 'test -r "$0" || test -S "$1"'
         secret, socket = data_of(open_home) / "pg_hba.conf", sockets / ".s.PGSQL.5432"
         assert as_nobody.run([*client, secret, socket]).returncode == 1
