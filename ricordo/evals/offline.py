@@ -4,9 +4,7 @@ Each turn is held alone, in the window that the agent would show; tools are offe
 into what the turn gives.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +14,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from ricordo.common.errors import InputError, ToolError
 from ricordo.common.text import make_id
-from ricordo.common.words import terms
 from ricordo.evals.memory import read_rows
 from ricordo.evals.metrics import Progress, percent
 from ricordo.graph.window import Window
@@ -137,7 +134,9 @@ async def hold(turn: Turn, embedder: Embedder, schemas: Mapping[str, Mapping[str
     }.items():
         window = window.with_passages(name, tuple(passages))
     model = OfflineChat(embedder=embedder, examples=_examples)
-    offered = [toolbox.schema(name) for name in _OFFERED] + [{"type": "function", "function": schemas[name]} for name in turn.tools]
+    offered = [toolbox.schema(name) for name in _OFFERED] + [
+        {"type": "function", "function": schemas[name]} for name in turn.tools
+    ]
     bound, exchange = model.bind_tools(offered), list[BaseMessage]()
     calls: list[tuple[str, Mapping[str, Any]]] = []
     while True:
@@ -235,7 +234,7 @@ async def evaluate_offline(
     verdicts = [_RIGHT[turn.kind](turn, outcome) for turn, outcome in zip(turns, outcomes, strict=True)]
     return Report(
         len(turns),
-        percent(sum(verdicts) / max(1, len(turns))),
+        percent(verdicts),
         dict(_shares((turn.kind for turn in turns), verdicts)),
         dict(_shares((turn.lang for turn in turns), verdicts)),
         [
@@ -247,6 +246,7 @@ async def evaluate_offline(
 
 
 def _shares(keys: Iterator[str], verdicts: Sequence[bool]) -> Iterator[tuple[str, float]]:
-    pairs = list(zip(keys, verdicts, strict=True))
-    counts, right = Counter(key for key, _ in pairs), Counter(key for key, good in pairs if good)
-    return ((key, percent(right[key] / count)) for key, count in counts.items())
+    by_key: dict[str, list[bool]] = {}
+    for key, right in zip(keys, verdicts, strict=True):
+        by_key.setdefault(key, []).append(right)
+    return ((key, percent(each)) for key, each in by_key.items())
