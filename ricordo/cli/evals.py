@@ -110,6 +110,35 @@ async def eval_tools(
         output.write(_tools_report(report))
 
 
+@app.command("offline")
+@output.command
+async def eval_offline(
+    turns: Annotated[Path, typer.Option(metavar="FILE", help="JSONL: lang, say, want, and what memory holds.")],
+    tools: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JSONL: name, description, parameters of more tools to offer.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Hold turns with the offline model and see which go as they should; --json lists what did not.
+
+    \b
+    Examples:
+      ricordo eval offline --turns tests/offline/turns.jsonl --tools tests/offline/tools.jsonl
+      ricordo eval offline --turns tests/offline/questions.jsonl --json | jq .misses
+    """
+    from ricordo.common.settings import get_settings
+    from ricordo.evals.offline import evaluate_offline
+    from ricordo.models.embeddings import chosen_embedder
+
+    with progress() as advance:
+        report = await evaluate_offline(turns, tools, embedder=chosen_embedder(get_settings()), progress=advance)
+    if as_json:
+        output.write_json(report.as_dict())
+        return
+    shares = [("all", report.right), *report.by_kind.items(), *report.by_language.items()]
+    output.write("\n".join(f"{name:<10}{share:>7.1f} %" for name, share in shares) + f"\n{report.turns} turns\n")
+
+
 _SHOWN = 20
 """Misses that are shown to people; --json lists all."""
 

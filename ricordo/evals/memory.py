@@ -110,7 +110,12 @@ _Pair = tuple[list[UUID], set[UUID]]
 """What was found, best first, and what was to be found."""
 
 
-def _lines(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+def read_rows(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Read a JSONL file whose lines hold at least some keys.
+
+    Raises:
+        InputError: The file cannot be read, a line is no JSON object, or lacks a key.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -137,7 +142,7 @@ def read_turns(path: Path) -> list[Turn]:
         InputError: The file cannot be read, or a line is not `{conversation, id, date, speaker, text}`.
     """
     keys = ("conversation", "id", "date", "speaker", "text")
-    return [Turn(*(clean(str(row[key])) for key in keys)) for row in _lines(path, keys)]
+    return [Turn(*(clean(str(row[key])) for key in keys)) for row in read_rows(path, keys)]
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -153,7 +158,7 @@ def read_questions(path: Path) -> list[Question]:
             str(row.get("category", "all")),
             frozenset(map(str, row["evidence"])),
         )
-        for row in _lines(path, ("conversation", "query", "evidence"))
+        for row in read_rows(path, ("conversation", "query", "evidence"))
     ]
 
 

@@ -38,6 +38,12 @@ _SURE = 0.75
 _COUNTS = re.compile(r"how many|at most|number of|maximum|limit\b", re.IGNORECASE)
 _NOT = frozenset({"no", "not", "without", "non", "senza", "sans", "ohne", "sin"})
 _VALUE_ENDS = re.compile(r"[,;!?]|\.(?=\s|$)|\s(?:and|with|e|con|und|et|y)\s")
+_GOAL = re.compile(r"\s(?:into|to|in|auf|en) (\w+)\W*$", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:(?:like|be|fa|fuori) )*(?:in|at|a|ad) (?=[A-ZÀ-Þ])|^(?:like|fa) ")
+_WHOLE = frozenset({"query", "question", "text", "q", "request", "prompt"})
+"""Parameters that take a question as it is."""
+_SPAN = re.compile(r"\s+(?:for|in|over|per|nei|fra)\b\D*\d+\D*$", re.IGNORECASE)
+"""What tells how long or how many, behind what is asked for."""
 _SOURCES = ("Summary", "Knowledge Base", "Entity", "User")
 """Not workflows: their values are those of another request."""
 
@@ -255,8 +261,16 @@ def _spread(
     free = [n for n in free if not parameters[n].get("enum") and not is_reference(n, parameters[n])]
     if len(free) > 1:
         values.update((name, value) for name in free if (value := _said_after(name, free, request)))
-    elif free and (text := request.object or (request.text if request.is_question else "")):
-        values[free[0]] = text
+        left = [n for n in free if n not in values]
+        quoted = [text for text in request.quoted if text not in values.values()]
+        values.update(zip(left, quoted, strict=False))
+        left = left[len(quoted) :]
+        if len(left) == 1 and quoted and (goal := _GOAL.search(request.text)):
+            values[left[0]] = goal[1]
+    elif free and (text := request.object or (request.text if request.is_question and free[0] in _WHOLE else "")):
+        text = _LEAD.sub("", text)
+        counted = any(type(value) in {int, float} for value in values.values())
+        values[free[0]] = _SPAN.sub("", text) if counted else text
     missing = [n for n in required if n not in values and parameters[n].get("type") in {"integer", "number"}]
     missing = [n for n in missing if not parameters[n].get("enum")]
     if len(missing) == len(request.numbers) == 1 and not any(type(v) in {int, float} for v in values.values()):
@@ -272,6 +286,9 @@ def _said_after(name: str, others: Sequence[str], request: Request) -> str:
     at = next((i for i, w in enumerate(request.words) if stem(w.text) == own), None)
     if at is None:
         return ""
+    behind = request.text[request.words[at].end :].lstrip(" :=")
+    if behind[:1] in '"“«「' and (quoted := next((q for q in request.quoted if behind[1:].startswith(q)), "")):
+        return quoted
     tail = request.words[at + 1 :]
     while tail and tail[0].low in FUNCTION:
         tail = tail[1:]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call_chunk
@@ -44,6 +44,12 @@ class OfflineChat(BaseChatModel):
         return "offline"
 
     @override
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = super()._get_ls_params(stop=stop, **kwargs)
+        params["ls_provider"], params["ls_model_name"] = "ricordo", kwargs.get("model") or self._llm_type
+        return params
+
+    @override
     def bind_tools(
         self,
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | Any],
@@ -58,13 +64,13 @@ class OfflineChat(BaseChatModel):
         turn = Turn(
             self.embedder, self._examples_of, read_prompt(messages), [] if choice == "none" else tools, self.known
         )
-        called = await turn.call(choice)
+        called = await turn.calls(choice)
         content = "" if called else await turn.answer()
-        said = content + (json.dumps(called["args"], ensure_ascii=False) if called else "")
+        said = content + ("".join(json.dumps(call["args"], ensure_ascii=False) for call in called))
         read, written = tokens.count_messages(cast("list[AnyMessage]", messages)), tokens.count(said)
         return AIMessage(
             content=content,
-            tool_calls=[called] if called else [],
+            tool_calls=called,
             usage_metadata=UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written),
             response_metadata={"model_name": self._llm_type, "finish_reason": "tool_calls" if called else "stop"},
         )

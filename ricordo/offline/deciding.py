@@ -3,42 +3,50 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import ToolCall
 from langchain_core.messages.tool import tool_call
 
+from ricordo.common.words import terms, topical
 from ricordo.models.embeddings import Embedder
 from ricordo.offline import quoting
 from ricordo.offline.arguments import Filled, fill, is_reference
-from ricordo.offline.intent import Chooser, Embed, Examples, words_of_name
-from ricordo.offline.phrases import FUNCTION, ITALIAN, NOTICES, SPEAKING
+from ricordo.offline.asking import ABOUT_ME, forced, pasted, whole
+from ricordo.offline.extractive import summarise
+from ricordo.offline.intent import Chooser, Embed, Examples, stem, words_of_name
+from ricordo.offline.phrases import (
+    FUNCTION,
+    INTENT,
+    ITALIAN,
+    NOTICES,
+    REQUESTS,
+    SPEAKING,
+    SUBJECTS,
+    SUBJECTS_UNSPACED,
+)
 from ricordo.offline.request import Request
 from ricordo.offline.seen import Prompt, Seen
-from ricordo.stores.user_memory.claims import parse
-from ricordo.stores.user_memory.firewall import assertions
-from ricordo.stores.user_memory.firewall_words import FORGETS
+from ricordo.stores.user_memory.firewall import share_of
+from ricordo.stores.user_memory.firewall_words import FORGETS, KEEPS
+from ricordo.stores.user_memory.stating import statements
 
-_MOST_STEPS = 4
-"""Tool calls of one turn."""
+_MOST_STEPS = 4  # tool calls of one turn
 _SUMMARIES = "Summary"
 _STORES = "remember"
-"""The shipped tool that stores what the user states."""
-_OWN = re.compile(
-    r"(?:my|(?:il|la|i|le) mi[aeo]i?|mi[ao]) [\w' -]{1,40}? (?:is|are|has|have|è|sono|ha|si chiama)\b|我的",
-    re.IGNORECASE,
-)
-_PASSING = re.compile(
-    r"\S+ (?:\S+ )?(?:apolog|question|code|bad|problem|point|guess|turn|paper|error|idea|domanda|scus|codice)",
-    re.IGNORECASE,
-)
-"""What is one's own for a moment."""
+_FORGETS = "forget"
+# Tools that send words to others.
+_NETWORK = re.compile(r"\b(?:web|internet|arxiv|online|https?|urls?)\b", re.IGNORECASE)
+_OWN_THINGS = frozenset({_STORES, _FORGETS})
+"""Tools that are called for what the user states or wants forgotten, and for nothing that merely sounds like it."""
+_CATALOGUE = "read_toolbox"
+_SHARED = 0.15  # of a memory's words: by so many the user names it
 _RECALLS = "recall"
-"""The shipped tool that finds it again."""
 
-Tool = Mapping[str, Any]
-"""A function schema: name, description, parameters."""
+Tool = Mapping[str, Any]  # a function schema: name, description, parameters
 
 
 class Turn:
@@ -55,6 +63,7 @@ class Turn:
         self._embedder = embedder
         self._examples = examples
         self._known = known
+        prompt = replace(prompt, question=whole(prompt))
         self._prompt = prompt
         self._tools = {str(tool["name"]): tool for tool in tools}
         self._request = Request(prompt.question, SPEAKING)
@@ -62,20 +71,25 @@ class Turn:
         self._kind = "answer"
         self._lacking: tuple[str, list[str]] | None = None
 
-    async def call(self, choice: Any) -> ToolCall | None:
-        """Return the tool call to make, if one is needed and everything that it requires is known."""
+    async def calls(self, choice: Any) -> list[ToolCall]:
+        """Return the tool calls to make, if any are needed and everything that they require is known."""
+        must = choice in ("any", "required", True) or isinstance(choice, dict) or choice in self._tools
         name = await self._choose(choice) or await self._look()
-        if name is None or len(self._called) >= _MOST_STEPS:
-            return None
+        repeated = self._kind != "history" and any(call["name"] == name for call in self._called)
+        if name is None or repeated or len(self._called) >= _MOST_STEPS:
+            return []
         if self._kind == "history":
-            return self._expand(name)
-        if any(call["name"] == name for call in self._called):
-            return None
+            return [call] if (call := self._expand(name)) else []
+        if name in _OWN_THINGS and not must:
+            if name == _STORES:
+                return [self._calling(name, {"content": said}) for said in self._stated]
+            return [self._calling(name, {"memory_id": i, "reason": self._prompt.question}) for i in self._unwanted()]
         filled = self._fill(name)
-        if filled.missing:
+        if filled.missing and not must:
             self._lacking = (name, filled.missing)
-            return self._help_with(name)
-        return self._calling(name, filled.values)
+            return [call] if (call := self._help_with(name)) else []
+        # A call that is forced is made with the best that the request holds.
+        return [self._calling(name, filled.values | forced(self._tools[name], filled.missing, self._request))]
 
     async def _choose(self, choice: Any) -> str | None:
         forced = choice.get("function", {}).get("name") if isinstance(choice, dict) else choice
@@ -83,31 +97,85 @@ class Turn:
             return str(forced)
         if named := self._named():
             return named
+        must = choice in ("any", "required", True)
+        if not must and (told := self._own_matter()) is not None:
+            return told or None
         reader = next((name for name, tool in self._tools.items() if _summary_parameters(tool)), None)
         chooser = Chooser(self._embedder, self._examples, self._known)
-        scores = await chooser.scores(
-            self._prompt.question, list(self._tools.values()), {"history": reader} if reader else {}
-        )
-        must = choice in ("any", "required", True)
-        if not (must or self._request.words):
-            self._kind = "talk"
-            return None
-        # A question is like the statement that answers it, and tells nothing that could be stored.
-        stated = [] if FORGETS.search(self._prompt.question) else list(assertions(self._prompt.question))
-        fit = (name for name in scores if (name in self._tools or not must) and (stated or name != _STORES))
-        best = next(fit, "answer")
-        if _STORES in self._tools and best not in self._tools.keys() - {_RECALLS} and any(map(_lasts, stated)):
-            best = _STORES
+        asked = self._prompt.question
+        scores = await chooser.scores(asked, list(self._tools.values()), {"history": reader} if reader else {})
+        fit = [n for n in scores if (n in self._tools if must else n not in _OWN_THINGS and self._has_ground(n))]
+        best = next((n for n in fit if self._is_subject(n)), None) or next(iter(fit), "answer")
+        if best == _RECALLS and not must:
+            best = "answer"  # where the window holds no evidence it is called all the same
+        if best in ("help", _CATALOGUE) and not must:
+            best = "help" if topical(terms(asked)) <= terms(" ".join(REQUESTS["help"])).keys() else "answer"
         self._kind = "history" if best == reader else best
         return best if best in self._tools else None
 
+    def _own_matter(self) -> str | None:
+        """Return the tool for what needs no choosing; an empty one where none is needed, None where one may be."""
+        if not self._request.words:
+            self._kind = "talk"
+            return ""
+        if self._stated and _STORES in self._tools:
+            return _STORES
+        if ABOUT_ME.search(self._prompt.question):
+            return ""  # recall lists it all
+        if self._wants_forgotten:
+            self._lacking = None if self._unwanted() else (_FORGETS, ["memory_id"])
+            self._kind = _FORGETS
+            return "" if self._lacking else _FORGETS
+        if pasted(self._prompt.question):
+            self._kind = "summary"
+            return ""
+        return None
+
+    def _has_ground(self, name: str) -> bool:
+        """Tell whether a tool has its subject in the request, or in what it points at."""
+        tool = self._tools.get(name)
+        if tool is None or _summary_parameters(tool):
+            return True
+        examples, asked = self._examples(name), self._prompt.question
+        told = f"{' '.join(words_of_name(name))} {tool.get('description')}"
+        if _NETWORK.search(told):
+            said = {word.low for word in self._request.words}
+            if said & SUBJECTS or any(word in asked for word in SUBJECTS_UNSPACED):
+                return True
+        elif not examples or topical(terms(asked)) & terms(" ".join([told, *examples])).keys():
+            return True
+        points = [n for n, p in (tool["parameters"].get("properties") or {}).items() if is_reference(n, p)]
+        return any(n in self._fill(name).values for n in points)
+
+    def _is_subject(self, name: str) -> bool:
+        """Tell whether the request names what a tool is about, by the words of the tool's own name."""
+        if name not in self._tools or self._examples(name):
+            return False
+        own = [stem(w) for w in words_of_name(name) if w not in FUNCTION | INTENT]
+        return bool(own) and set(own) <= {stem(w.text) for w in self._request.words}
+
+    @cached_property
+    def _stated(self) -> list[str]:
+        return [] if self._wants_forgotten else statements(self._prompt.question)
+
+    @property
+    def _wants_forgotten(self) -> bool:
+        return _FORGETS in self._tools and bool(FORGETS.search(KEEPS.sub(" ", self._prompt.question)))
+
+    def _unwanted(self) -> list[str]:
+        """Return the ids of the memory that the user wants forgotten: the one that shares most with the request."""
+        asked = self._prompt.question
+        passages = self._prompt.of("User")
+        fits = [share_of(seen.text, asked) for seen in passages]
+        best = max(fits, default=0.0)
+        named = [s.known["id"] for s, fit in zip(passages, fits, strict=True) if fit == best and fit >= _SHARED]
+        return named if len(named) == 1 else []
+
     async def _look(self) -> str | None:
         """Return the tool that looks into user memory, for a question that the window does not answer."""
-        if self._kind != "answer" or _RECALLS not in self._tools or self._called:
+        if self._kind != "answer" or _RECALLS not in self._tools or self._called or self._wants_forgotten:
             return None
-        return (
-            None if not self._request.is_personal and (await self._evidence(self._prompt.passages, 1))[1] else _RECALLS
-        )
+        return None if self._request.says_topic and await self._evidence(self._prompt.passages) else _RECALLS
 
     def _named(self) -> str | None:
         """Return the tool that the user names: by its identifier, or by its words where it has several."""
@@ -168,7 +236,7 @@ class Turn:
         """Answer by quotation."""
         notices = NOTICES[self._language()]
         body = await self._body(notices)
-        return body if body == notices["talk"] else f"{body}\n\n{notices['offline']}"
+        return body if body in (notices["talk"], notices["help"]) else f"{body}\n\n{notices['offline']}"
 
     async def _body(self, notices: Mapping[str, str]) -> str:
         if self._kind == "history":
@@ -184,7 +252,11 @@ class Turn:
             known = self._tools[name]["parameters"]["properties"]
             told = [f"{m} ({known[m].get('description') or known[m].get('type') or 'any value'})" for m in missing]
             return notices["missing"].format(tool=name, what="; ".join(told))
-        return notices["talk"] if self._kind == "talk" else await self._from_memory(notices)
+        if self._kind == "summary":
+            found = summarise([("user", pasted(self._prompt.question))], 120)  # tokens
+            said = [found.purpose, *found.facts, *found.decisions, *found.open_items]
+            return "\n".join([notices["memory"], *(f'- "{sentence}"' for sentence in said if sentence)])
+        return notices[self._kind] if self._kind in ("talk", "help") else await self._from_memory(notices)
 
     async def _from_results(self, notices: Mapping[str, str]) -> str:
         parts: list[str] = []
@@ -192,7 +264,7 @@ class Turn:
             head = notices["failed" if result.status == "error" else "result"].format(tool=result.name or "tool")
             if (lines := quoting.result_lines(str(result.text))) is None:
                 found = quoting.passages_of(result)
-                quotes, _ = await self._evidence(found, most=5)
+                quotes = await self._evidence(found)
                 # The tool has found these for the request, be they like its words or not.
                 quotes = quotes or quoting.as_found(found, most=3)
                 lines = "\n".join(quote.render() for quote in quotes) or notices["nothing"]
@@ -203,16 +275,20 @@ class Turn:
         stored, talk = self._prompt.of("Knowledge Base"), self._prompt.of("Conversation")
         if self._kind == "overview" and (quotes := quoting.overview(self._prompt.question, stored, talk)):
             return "\n".join([notices["memory"], *(quote.render() for quote in quotes)])
-        quotes, sure = await self._evidence([*self._seen_in_results(), *self._prompt.passages], most=3)
-        if not quotes:
-            return notices["nothing"]
-        head = notices["memory"] if sure else notices["nearest"]
-        return "\n".join([head, *(quote.render() for quote in quotes)])
+        looked = self._seen_in_results()
+        if not self._request.says_topic:  # "What do you know about me?" asks for all there is
+            told = {seen.text: seen for seen in [*self._prompt.of("User"), *looked]}.values()
+            if facts := [seen for seen in told if "id" in seen.known]:
+                return "\n".join([notices["memory"], *(quoting.Quote(seen.text, seen).render() for seen in facts)])
+        quotes = await self._evidence([*looked, *self._prompt.passages])
+        return "\n".join([notices["memory"], *(quote.render() for quote in quotes)]) if quotes else notices["nothing"]
 
-    async def _evidence(self, passages: Sequence[Seen], most: int) -> tuple[list[quoting.Quote], bool]:
+    async def _evidence(self, passages: Sequence[Seen]) -> list[quoting.Quote]:
         question = self._prompt.question
-        vector = await self._embedder.query(question)
-        return await quoting.evidence(question, vector, passages, self._embedder, most)
+        own = [seen for seen in passages if seen.segment in {"User", _RECALLS} or seen.role == "user"]
+        if self._request.is_personal and (found := await quoting.evidence(question, own, self._embedder)):
+            return found
+        return [] if self._request.is_own else await quoting.evidence(question, passages, self._embedder)
 
     def _language(self) -> str:
         words = [word.low for i, word in enumerate(self._request.words) if not i or word.text[0].islower()]
@@ -222,11 +298,3 @@ class Turn:
 def _summary_parameters(tool: Tool) -> list[str]:
     parameters = (tool.get("parameters") or {}).get("properties") or {}
     return [n for n, p in parameters.items() if _SUMMARIES.lower() in words_of_name(n) and is_reference(n, p)]
-
-
-def _lasts(statement: str) -> bool:
-    """Tell whether a statement is of a kind that lasts: what somebody likes, or what is their own."""
-    claim = parse(statement)
-    return bool(_OWN.match(statement) and not _PASSING.match(statement)) or any(
-        clause.slot or clause.liking for clause in claim.clauses
-    )

@@ -54,6 +54,16 @@ REQUESTS = {
         "Che cosa ti ho chiesto all'inizio?",
         "Cosa mi hai risposto prima?",
     ),
+    "help": (
+        "What can you do?",
+        "Help",
+        "How do I use this?",
+        "Which tools do you have?",
+        "Cosa puoi fare?",
+        "Aiuto",
+        "Quali strumenti hai?",
+        "你能做什么？",
+    ),
     "talk": (
         "Hello",
         "Hi, how are you?",
@@ -63,7 +73,6 @@ REQUESTS = {
         "ok",
         "Nice to meet you, I'm Luca",
         "Who are you?",
-        "My favourite colour is green",
         "Ciao, come stai?",
         "Grazie mille",
         "Buongiorno",
@@ -74,25 +83,29 @@ REQUESTS = {
 NOTICES = {
     "en": {
         "offline": "(I am offline: I quote, and add nothing of my own.)",
-        "memory": "From memory, word for word:",
-        "nearest": "Nothing in memory answers this for certain. The nearest passages:",
+        "memory": "Word for word:",
         "conversation": "From this conversation, word for word:",
         "result": "From {tool}:",
         "failed": "{tool} failed:",
-        "missing": "For {tool} I still need: {what}.",
+        "missing": "For {tool} I still need: {what}. Which is it?",
         "nothing": "I found nothing about this in memory.",
         "talk": "I am offline, so I cannot chat: I can find, save, recall and quote. Ask for a document or about one.",
+        "help": "I find, save, remember and quote; I am offline, so I add nothing of my own. Try:\n"
+        "- Find a paper: find the paper Mamba\n- Tell me about yourself: I live in Rome\n"
+        "- Ask about what you told me or stored: where do I live?",
     },
     "it": {
         "offline": "(Sono offline: cito e non aggiungo nulla di mio.)",
-        "memory": "Dalla memoria, parola per parola:",
-        "nearest": "Nulla in memoria risponde con certezza. I passaggi più vicini:",
+        "memory": "Parola per parola:",
         "conversation": "Da questa conversazione, parola per parola:",
         "result": "Da {tool}:",
         "failed": "{tool} non è riuscito:",
-        "missing": "Per {tool} mi serve ancora: {what}.",
+        "missing": "Per {tool} mi serve ancora: {what}. Qual è?",
         "nothing": "In memoria non ho trovato nulla su questo.",
         "talk": "Sono offline e non so conversare: posso cercare, salvare, ricordare e citare. Chiedi di un documento.",
+        "help": "Cerco, salvo, ricordo e cito; sono offline e non aggiungo nulla di mio. Prova:\n"
+        "- Trovare un articolo: trova il paper Mamba\n- Dirmi di te: vivo a Roma\n"
+        "- Chiedere di quello che mi hai detto o che è salvato: dove vivo?",
     },
 }
 OWN_WORDS = frozenset(text for notices in NOTICES.values() for text in notices.values())
@@ -151,6 +164,12 @@ KINDS = _words(
     "paper papers article articles document documents pdf preprint articolo articoli documento artículo artikel"
 )
 """What a thing is, said behind its name: the Voyager paper."""
+
+SUBJECTS = KINDS | _words(
+    "arxiv web internet online rete google preprints url http https www news notizie pubblicazione"
+)
+SUBJECTS_UNSPACED = ("论文", "文章", "网上", "互联网", "网络", "新闻", "://")
+"""What a tool that asks others is asked about; unless one of these is named, nothing leaves the machine."""
 
 QUESTIONS = _words(
     """what which who whom whose when where why how is are was were does did che cosa chi quale quali qual quando dove

@@ -2,29 +2,32 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 from langchain_core.messages import ToolMessage
-from numpy.typing import NDArray
 
 from ricordo.common.sentences import centrality, relevance, rows, sentences, shortened
 from ricordo.common.words import terms
 from ricordo.models.embeddings import Embedder
-from ricordo.offline.intent import embed_known
-from ricordo.offline.phrases import BY_ASSISTANT, OWN_WORDS, REQUESTS
+from ricordo.offline.phrases import BY_ASSISTANT, OWN_WORDS
 from ricordo.offline.request import Request
 from ricordo.offline.seen import Seen, read_blocks, read_json
+from ricordo.stores.search.units import covered, make_query
+from ricordo.stores.user_memory.fields import agreement
 
-_EMBEDDED = 12
-_EMBEDDED_WITHOUT_WORDS = 30
-"""Sentences that are compared by meaning: more where no words agree, as between two languages."""
-_WORDS_AGREE = 0.4
-_WORDS = 0.1
-"""Weight of shared words beside the difference of cosines, which seldom exceeds 0.15."""
-_USUAL = 0.75
-_SURE = 0.025
-_NEXT_BEST = 0.75
+_EMBEDDED = 30
+"""Sentences that are compared by meaning."""
+_FIELD = 2.0
+_APART = 1.0
+_SURE = 3.5
+"""What a sentence is sure by: likeness in spreads, words, the field of life, how far the next one is behind. Chosen on
+questions with and without an answer, see docs/offline.md."""
+_BESIDE = 1.0
+_MOST = 3
+_HEADING = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,2}")
+_GOES_ON = re.compile(
+    r"(?:it|its|she|he|her|his|they|their|this|essa?|lui|lei|questo|questa)\b|[它她他]", re.IGNORECASE
+)
 _OF_ITSELF = 0.8
 """Weight of a sentence in which a document tells what it is about, beside what its sentences share (0 to 1)."""
 _SAME = 0.6
@@ -33,7 +36,6 @@ _WHOLE = 1_500  # characters of a result that is quoted whole
 _QUOTED_MESSAGE = 4_000  # characters of a message that is quoted whole
 _LISTED = 10
 _ENDS = (".", "!", "?", "…", "。", "！", "？", '"', ")")
-_WEIGHTS = {"Summary": -0.02, "Entity": -0.01, "Conversation": -0.01}
 _LEFT_OUT = {"Workflow"}
 _MAIN = re.compile(
     r"\b(we (?:\w+ )?(?:present|propose|introduce|show|find|found|demonstrate|conclude|argue|study|report)\w*|"
@@ -54,10 +56,21 @@ class Quote:
 
     text: str
     seen: Seen
+    head: str = ""
+    """The heading above it."""
+    following: str = ""
+    """The sentence after it that goes on about the same."""
 
     def render(self) -> str:
         """Return the line for the answer."""
         return f'- "{self.text}" {self.seen.citation}'
+
+
+def _without_line_numbers(text: str) -> str:
+    """Leave out the line numbers of a manuscript: most of its lines begin with one, and they rise."""
+    numbers = [int(n) for n in re.findall(r"(?m)^(\d{1,4}) (?=\S)", text)]
+    rises = len(numbers) > 1 and numbers == sorted(set(numbers)) and len(numbers) * 2 > text.count("\n") + 1
+    return re.sub(r"(?m)^\d{1,4} (?=\S)", "", text) if rises else text
 
 
 def _quotes(passages: Sequence[Seen]) -> list[Quote]:
@@ -65,52 +78,52 @@ def _quotes(passages: Sequence[Seen]) -> list[Quote]:
     for seen in sorted(passages, key=lambda seen: seen.segment != "Knowledge Base"):  # the better source for a sentence
         if seen.segment in _LEFT_OUT or (seen.role == "assistant" and any(own in seen.text for own in OWN_WORDS)):
             continue
-        for sentence in sentences(seen.text):
+        head, spoken_of = "", sentences(_without_line_numbers(seen.text))
+        for place, sentence in enumerate(spoken_of):
             wordy = len(_WORDY.findall(sentence)) >= 3 or _SCRIPT.search(sentence)  # noqa: PLR2004 - a sentence has a few
             asks = seen.role == "user" and Request(sentence).asks_something
             if wordy and not asks and not _REFERENCE_LIST.search(sentence):
-                found.setdefault(sentence.strip('"'), Quote(shortened(sentence.strip('"'), 500), seen))
+                text = sentence.strip('"')
+                following = next(filter(_GOES_ON.match, spoken_of[place + 1 : place + 2]), "")
+                found.setdefault(text, Quote(shortened(text, 500), seen, head, following))
+            # A heading belongs to what it heads: *Varroa* to *A mite that …*.
+            head = f"{sentence} … " if not wordy and _HEADING.fullmatch(sentence) else ""
         for row in rows(seen.text) if seen.role != "user" else ():
             found.setdefault(row, Quote(shortened(row, 500), seen))
     return list(found.values())
 
 
-async def evidence(
-    question: str, vector: NDArray[np.float32], passages: Sequence[Seen], embedder: Embedder, most: int
-) -> tuple[list[Quote], bool]:
-    """Find the sentences that answer a question, by words and by meaning.
+async def evidence(question: str, passages: Sequence[Seen], embedder: Embedder) -> list[Quote]:
+    """Find the sentences that answer a question, the best first; none where nothing is sure enough to be one.
 
     Args:
         question: What is asked.
-        vector: Its embedding.
         passages: Where to look, the best passages of each segment first.
         embedder: Embeds the sentences.
-        most: How many sentences at most.
-
-    Returns:
-        The sentences, best first, and whether they are likely to answer, or merely the nearest that there are.
     """
     quotes = _quotes(passages)
-    if not quotes:
-        return [], False
-    asked = terms(question[:_QUESTION])
-    agree = np.array(relevance(asked, [terms(f"{q.text} {q.seen.known.get('title', '')}") for q in quotes]))
-    count = _EMBEDDED if agree.max() >= _WORDS_AGREE else _EMBEDDED_WITHOUT_WORDS
-    kept = sorted(range(len(quotes)), key=lambda i: (-agree[i], i))[:count]
-    vectors = await embedder.passages([quotes[i].text for i in kept])
-    others = await embed_known(embedder, [text for said in REQUESTS.values() for text in said])
-    # What the question has in common with anything, and a sentence with any question, tells nothing, and differs from
-    # model to model and from language to language: without it the scale begins at zero.
-    near = vectors @ vector - (others @ vector).mean()
-    usual = (vectors @ others.T).mean(axis=1)
-    scores = near - _USUAL * (usual - usual.mean()) + _WORDS * agree[kept]
-    scores += [_WEIGHTS.get(quotes[i].seen.segment, 0.0) for i in kept]
-    order = np.argsort(-scores, kind="stable")
-    best = float(scores[order[0]])
-    if best <= 0:
-        return [], False
-    chosen = [quotes[kept[i]] for i in order[:most] if scores[i] >= best * _NEXT_BEST]
-    return chosen, best > _SURE
+    query, background = await make_query(embedder, question[:_QUESTION]), await embedder.background()
+    held = [covered(query, f"{q.head} {q.text} {q.seen.known.get('title', '')}") for q in quotes]
+    kept = sorted(range(len(quotes)), key=lambda i: -held[i])[:_EMBEDDED]
+    if not kept or query.embedding is None:
+        return []
+    vectors = await embedder.passages([f"{quotes[i].head}{quotes[i].text}" for i in kept])
+    near, centred = vectors @ query.embedding, vectors @ background.centre
+    scores = [
+        background.likeness(query.embedding, float(near[n]), float(centred[n]))
+        + held[i]
+        + _FIELD * agreement(question, quotes[i].text)
+        for n, i in enumerate(kept)
+    ]
+    order = sorted(range(len(kept)), key=lambda n: -scores[n])
+    best, others = scores[order[0]], [scores[n] for n in order[1:2]]
+    if best + _APART * (best - max(others, default=best)) < _SURE:
+        return []
+    chosen = [quotes[kept[n]] for n in order[:_MOST] if scores[n] >= best - _BESIDE]
+    # "Dr. Ito keeps bees. She sells the honey in town.": the sentence after a name goes on about it.
+    first = chosen[0]
+    first = replace(first, text=f"{first.head}{first.text} {shortened(first.following)}".strip())
+    return [first, *(quote for quote in chosen[1:] if quote.text not in first.text)]
 
 
 def as_found(passages: Sequence[Seen], most: int) -> list[Quote]:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from ricordo.common.words import terms, topical
 from ricordo.offline.intent import stem
 from ricordo.offline.phrases import (
     ARTICLES,
@@ -28,11 +29,12 @@ from ricordo.offline.phrases import (
 
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(
-    r"\"([^\"]{2,})\"|“([^“”]{2,})”|«([^«»]{2,})»|「([^「」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
+    r"\"([^\"]+)\"|“([^“”]{2,})”|«([^«»]{2,})»|「([^「」]{2,})」|`([^`]{2,})`|(?<!\w)'([^']{3,})'(?!\w)"
 )
 _TELLS = re.compile(r"^[A-Z]\w|\d|(?<=\w)[A-Z]")
 _CLAUSE = frozenset(["i", "my", "our", "we", "io", "mio", "mia", "miei", "mie", "nostro"])
 _PERSONAL = _CLAUSE | {"mine", "nostra", "mon", "mein", "meine"}
+_OWN = frozenset(["my", "mine", "mio", "mia", "miei", "mie", "mon", "mein", "meine"])
 _NO_TOPIC = FUNCTION | KINDS | QUESTIONS | ORDINALS.keys() | {"one", "page", "list", "above", "below"}
 _NUMBER = re.compile(r"(?:(?<!\S)[-−])?(?<![\w.,])\d++(?:[.,]\d++)*+(?=[^\W\d_]{0,3}\b)")  # noqa: RUF001 - the sign of minus
 _THOUSANDS = 3  # figures in a group
@@ -150,6 +152,16 @@ class Request:
     def is_personal(self) -> bool:
         """Whether it speaks of the user."""
         return "我" in self.text or any(word.low in _PERSONAL for word in self.words)
+
+    @cached_property
+    def is_own(self) -> bool:
+        """Whether it speaks of what is the user's own."""
+        return "我的" in self.text or any(word.low in _OWN for word in self.words)
+
+    @cached_property
+    def says_topic(self) -> bool:
+        """Whether it says what it is about: *What do you know about me?* does not."""
+        return bool(topical(terms(self.text)))
 
     @cached_property
     def is_question(self) -> bool:

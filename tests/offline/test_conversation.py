@@ -84,7 +84,7 @@ async def test_five_turns_on_one_thread(desk: Desk, questions: tuple[str, ...]) 
         ("Find the article about Reflexion on arXiv", "Reflexion"),
         ("I'm looking for a paper called Voyager", "Voyager"),
         ("Would you find the Lantern Agents paper on arXiv for me, please?", "Lantern Agents"),
-        ('please find "Tidal Memory for Seafaring Agents"', "Tidal Memory for Seafaring Agents"),
+        ('please find the paper "Tidal Memory for Seafaring Agents"', "Tidal Memory for Seafaring Agents"),
         ("Get hold of the paper Quiet Compaction", "Quiet Compaction"),
         ("get me the paper attention is all you need please", "attention is all you need"),
         ("I need the LoRA paper", "LoRA"),

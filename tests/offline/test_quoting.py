@@ -20,42 +20,39 @@ def stored(text: str, source: str = "a.pdf, page 1", title: str = "") -> list[Se
     return read_blocks(chunk(source, text, title).render(1), "Knowledge Base")
 
 
-async def best(embedder: Embedder, question: str, passages: list[Seen]) -> tuple[list[str], bool]:
-    quotes, sure = await evidence(question, await embedder.query(question), passages, embedder, 3)
-    return [quote.text for quote in quotes], sure
+async def best(embedder: Embedder, question: str, passages: list[Seen]) -> list[str]:
+    return [quote.text for quote in await evidence(question, passages, embedder)]
 
 
 @pytest.mark.parametrize(
     ("question", "answer", "other"),
     [
-        ("Quanti giorni è durato l'addestramento?", TRAINED, SAVE),
         ("Combien de jours a duré l'entraînement ?", TRAINED, "Garde le contenu de l'article pour moi."),
         ("Wie hoch ist der Leuchtturm?", TOWER, "Der Zug fährt um neun Uhr ab."),
         ("What does the harbour export?", HARBOUR, LEDGER),
-        ("灯塔有多高？", TOWER, "我每天早上喝一杯绿茶。"),
+        ("灯塔有多高？", TOWER, "Der Zug fährt um neun Uhr ab."),
     ],
 )
 async def test_a_sentence_of_another_language_wins_over_one_that_only_sounds_alike(
     embedder: Embedder, question: str, answer: str, other: str
 ) -> None:
-    quotes, sure = await best(embedder, question, stored(f"{LEDGER}{other} {answer}"))
+    quotes = await best(embedder, question, stored(f"{LEDGER}{other} {answer}"))
     assert quotes[0] == answer.strip()
-    assert sure
 
 
 async def test_a_short_statement_that_counts_something_is_a_sentence_and_a_row_of_figures_is_none(
     embedder: Embedder,
 ) -> None:
     passages = stored("I have 3 kids.") + stored("kids 3 4 5\n\n3 4 kids")
-    assert await best(embedder, "how many kids do I have", passages) == (["I have 3 kids."], True)
+    assert await best(embedder, "how many kids do I have", passages) == ["I have 3 kids."]
 
 
 async def test_what_is_merely_the_nearest_is_not_given_as_an_answer(embedder: Embedder) -> None:
     passages = stored(HARBOUR + TRAINED + LEDGER + SAVE + TOWER)
     for question in ("Who won the world cup in 2006?", "Why is the sky blue?", "Chi ha scritto la Divina Commedia?"):
-        assert not (await best(embedder, question, passages))[1]
-    assert await best(embedder, "Who won the world cup in 2006?", stored(LEDGER)) == ([], False)
-    assert await best(embedder, "Why is the sky blue?", []) == ([], False)
+        assert await best(embedder, question, passages) == []
+    assert await best(embedder, "Who won the world cup in 2006?", stored(LEDGER)) == []
+    assert await best(embedder, "Why is the sky blue?", []) == []
 
 
 async def test_questions_orders_and_quotations_of_the_dialogue_are_no_evidence(embedder: Embedder) -> None:
@@ -72,16 +69,18 @@ async def test_questions_orders_and_quotations_of_the_dialogue_are_no_evidence(e
         ),
         "Conversation",
     )
-    quotes, _ = await best(embedder, "How many processors trained the model?", talk)
-    assert quotes == ["My sister trained the model on two processors."]
+    assert await best(embedder, "How many processors trained the model?", talk) == [
+        "My sister trained the model on two processors."
+    ]
 
 
 async def test_the_knowledge_base_is_the_better_source_of_the_same_sentence(embedder: Embedder) -> None:
     entity = [Seen("Entity", "id=1", '"The harbour exports herring."')]
     question = "What does the harbour export?"
     passages = [*entity, *stored("The harbour exports herring.")]
-    quotes, _ = await evidence(question, await embedder.query(question), passages, embedder, 3)
-    assert [quote.render() for quote in quotes] == ['- "The harbour exports herring." [a.pdf, page 1]']
+    assert [quote.render() for quote in await evidence(question, passages, embedder)] == [
+        '- "The harbour exports herring." [a.pdf, page 1]'
+    ]
 
 
 _PARTS = ("agent", "window", "queue", "memory", "archive", "token")
