@@ -132,10 +132,10 @@ async def bench_tools(
     if as_json:
         output.write_json(report)
         return
-    output.write(f"{'seconds':<30}{'registering':>14}{'the rest':>12}\n")
+    output.write(f"{'seconds':<30}{'registering':>14}{'until a turn':>14}{'in the background':>19}\n")
     for name, spread in report["seconds"].items():
-        registering, rest = spread.values()
-        output.write(f"{name.replace('_', ' '):<30}{registering:>14.2f}{rest:>12.2f}\n")
+        registering, ready, after = spread.values()
+        output.write(f"{name.replace('_', ' '):<30}{registering:>14.2f}{ready:>14.2f}{after:>19.2f}\n")
     p50, p95 = report["milliseconds"]["search"].values()
     output.write(f"\none search among {report['tools']:,}: p50 {p50:.2f} ms, p95 {p95:.2f} ms\n")
 

@@ -25,6 +25,7 @@ from ricordo.stores.postgres.database import Database, open_database
 from ricordo.stores.search.embedding_cache import known_passages
 from ricordo.stores.search.vectors import ensure_space
 from ricordo.stores.toolbox.box import Toolbox, toolbox
+from ricordo.stores.toolbox.start import begin, catch_up
 
 if TYPE_CHECKING:
     from ricordo.tools.mcp import ServerState
@@ -159,9 +160,11 @@ async def open_resources(
         manager = MemoryManager(db, embedder)
         resources = Resources(settings, db, embedder, manager, toolbox, dict(models or {}), servers, serves=serves)
         await ensure_space(db.dsn, embedder)
-        await toolbox.sync(db, embedder)
+        all_known = await begin(toolbox, db, embedder)
         with in_use(resources):
             resources.background.update([*loading, asyncio.create_task(keep_tidy(db, settings))])
+            if not all_known:
+                resources.background.add(asyncio.create_task(catch_up(toolbox, db, embedder)))
             try:
                 yield resources
             finally:

@@ -11,7 +11,9 @@ from ricordo.common.errors import ConfigurationError
 from ricordo.common.settings import Settings, get_settings
 from ricordo.graph.notebook import call_agent, open_agent
 from ricordo.graph.resources import get_resources
+from ricordo.models.embeddings import Embedder
 from ricordo.stores.toolbox.box import toolbox
+from tests.support.toolboxes import TOOLS, Held, best, box_of, many_and
 
 
 def of(dsn: str) -> Settings:
@@ -58,6 +60,28 @@ async def test_a_tool_may_ask_ricordo(dsn: str) -> None:
     finally:
         toolbox.remove("consult_the_oracle")
     assert [(call["name"], call["status"]) for call in answer.tool_calls] == [("consult_the_oracle", "success")]
+
+
+async def test_a_turn_is_answered_while_many_new_tools_are_still_being_embedded(
+    dsn: str, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(embedder)
+    monkeypatch.setattr("ricordo.graph.resources.chosen_embedder", lambda _: held)
+    many = box_of(many_and(**TOOLS))
+    for tool in many:
+        toolbox.register_tool(tool.source)
+    try:
+        async with open_agent(of(dsn)) as agent:
+            await held.waits.wait()
+            assert (await agent.ask("What time is it?", thread_id="q")).stop_reason == "answer"
+            assert await best(toolbox, "polish the lamp of number 77") == "polish_77"
+            held.may_go_on.set()
+            while await best(toolbox, "今天会下雨吗") != "tell_weather":  # noqa: ASYNC110 - another task does it
+                await asyncio.sleep(0.01)
+    finally:
+        for tool in many:
+            toolbox.remove(tool.name)
+    assert held.texts > 2 * len(many)
 
 
 def test_without_any_the_way_to_open_them_is_told() -> None:

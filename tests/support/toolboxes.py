@@ -1,5 +1,7 @@
 """Toolboxes with a catalogue in the database, and the embedding model that counts what it is asked for."""
 
+import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from ricordo.common.settings import Settings
 from ricordo.models.embedding_models import Vectors
 from ricordo.models.embeddings import Embedder
 from ricordo.stores.toolbox.box import Toolbox
+from ricordo.stores.toolbox.catalogue import MANY
 
 SETTINGS = Settings()
 TOOLS = {
@@ -40,6 +43,30 @@ class Counting(Embedder):
         if self.chance:
             return np.random.default_rng(1).normal(size=(len(texts), 384)).astype(np.float32)
         return await self.real.passages(texts, holes=holes)
+
+
+class Held(Counting):
+    """Embeds some passages, and lets whoever comes next wait until it may go on; others are served meanwhile."""
+
+    def __init__(self, real: Embedder, *, after: int = 0, chance: bool = False) -> None:
+        super().__init__(real, chance=chance)
+        self._model, self._dims, self._queries = real._model, real.dims, OrderedDict()
+        self.after = after
+        self.waits, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def passages(self, texts: Sequence[str], *, holes: bool = False) -> Vectors:
+        if self.texts >= self.after and not self.waits.is_set():
+            self.waits.set()
+            await self.may_go_on.wait()
+        return await super().passages(texts, holes=holes)
+
+    async def aclose(self) -> None:
+        """The real one is used by the tests that follow."""
+
+
+def many_and(**described: str) -> dict[str, str]:
+    """Return so many tools that a start does not wait for them, the given ones last."""
+    return {f"polish_{i}": f"Polish the lamp of number {i}." for i in range(MANY)} | described
 
 
 def box_of(descriptions: dict[str, str], **options: Any) -> Toolbox:

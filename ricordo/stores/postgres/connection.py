@@ -96,13 +96,14 @@ def is_full(error: BaseException) -> bool:
 
 
 @asynccontextmanager
-async def alone(dsn: str, lock: str, doing: str) -> AsyncIterator[Connection]:
+async def alone(dsn: str, lock: str, doing: str, *, wait: bool = False) -> AsyncIterator[Connection]:
     """Keep other processes out of a long work; the database lets go of the lock when this one dies.
 
     Args:
         dsn: The database.
         lock: Name of the lock.
         doing: What whoever holds it is at, for the message.
+        wait: Whether to wait for whoever holds it.
 
     Yields:
         The session that holds the lock.
@@ -111,6 +112,10 @@ async def alone(dsn: str, lock: str, doing: str) -> AsyncIterator[Connection]:
         DatabaseError: Another process holds the lock.
     """
     async with await connect(dsn) as session:
+        if wait:
+            await session.execute("SELECT pg_advisory_lock(hashtext(%s))", [lock])
+            yield session
+            return
         row = await (await session.execute("SELECT pg_try_advisory_lock(hashtext(%s)) AS alone", [lock])).fetchone()
         if not (row and row["alone"]):
             raise DatabaseError(

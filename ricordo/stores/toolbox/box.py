@@ -1,11 +1,10 @@
 """The toolbox: all tools of the process, the few that fit a step, and how a name becomes a call."""
 
 import asyncio
-import difflib
-import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ricordo.common.errors import EmbeddingError, ToolError
 from ricordo.common.settings import Settings, get_settings
@@ -14,133 +13,48 @@ from ricordo.stores.postgres.database import Database
 from ricordo.stores.search.units import Query
 from ricordo.stores.toolbox import catalogue as tool_catalogue
 from ricordo.stores.toolbox.augment import augmented
-from ricordo.stores.toolbox.catalogue import Changes, Progress
+from ricordo.stores.toolbox.catalogue import Changes, Progress, Row
 from ricordo.stores.toolbox.index import IndexedTool, Request, ToolIndex, request
 from ricordo.stores.toolbox.narrow import outside
-from ricordo.stores.toolbox.registered_tool import GROUPS, RegisteredTool, Source, ToolHit, ToolOptions, check_same
+from ricordo.stores.toolbox.registered_tool import GROUPS, RegisteredTool, ToolHit
+from ricordo.stores.toolbox.registry import Registry
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 __all__ = ["GROUPS", "RegisteredTool", "ToolHit", "Toolbox", "toolbox"]
 
-F = TypeVar("F", bound=Source)
 _log = logging.getLogger(__name__)
 
+_STEPS = 10
+"""In how many steps searches see what is being embedded: an index of thousands takes a while to make."""
 
-class Toolbox:
-    """The single list of tools, with their life cycle. One event loop at a time; registration at any time."""
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the tools before they are synchronised."""
+
+    rows: Mapping[str, Row]
+    """The catalogue, by name."""
+    by_content: Mapping[bytes, IndexedTool]
+    """Tools as the process or the catalogue has them, by their content hashes."""
+    stale: frozenset[str]
+    """Names of the tools that are not in the catalogue as they are now."""
+
+
+class Toolbox(Registry):
+    """The list of tools as the database knows it and a search finds them. One event loop at a time."""
 
     def __init__(self) -> None:
-        self.groups = dict(GROUPS)
-        """Groups with what belongs in each."""
-        self.notices: dict[str, str] = {}
-        """What is wrong with a tool or a server, by its name; for `ricordo doctor` and `ricordo tools list`."""
+        super().__init__()
         self.searched_by: dict[str, str] = {}
         """What a model wrote about tools, by their names."""
         self.kept_groups: set[str] = set()
         """Groups whose tools stay in the catalogue although they are not registered: their server is down."""
-        self._tools: dict[str, RegisteredTool] = {}
-        self._demanding: set[str] = set()
-        self._disabled: set[str] = set()
-        self._failed: set[str] = set()
         self._indexed: dict[str, IndexedTool] = {}
         self._index: ToolIndex | None = None
+        self._index_version = 0
         self._embedder: Embedder | None = None
-
-    @overload
-    def register_tool(self, source: F, /, **options: Unpack[ToolOptions]) -> F: ...
-    @overload
-    def register_tool(self, source: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
-    def register_tool(self, source: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable[[F], F]:
-        """Register a function, sync or async, or a LangChain tool; return it as it was.
-
-        Works bare (`@toolbox.register_tool`), with options, and as a plain call on a tool object. A function that is
-        registered again, because its module was reloaded or its notebook cell rerun, takes the place of the old one.
-
-        Args:
-            source: The function or tool, where this is not used with options as a decorator.
-            options: See `ToolOptions`.
-
-        Raises:
-            ToolError: Another tool has that name, the name is not one that providers take, or no such setting exists.
-        """
-
-        def register(given: F) -> F:
-            self._add(given, options)
-            return given
-
-        return register if source is None else register(source)
-
-    def _add(self, source: Source, options: ToolOptions) -> None:
-        tool = RegisteredTool.of(source, options)
-        if tool.name in self._tools:
-            check_same(tool.name, self._tools[tool.name].source, source)
-        self._tools[tool.name] = tool
-        self._forget(tool.name)
-        if tool.requires:
-            self._demanding.add(tool.name)
-        if tool.group:
-            self.groups.setdefault(tool.group, "")
-
-    def _forget(self, name: str) -> None:
-        self._failed.discard(name)
-        self._demanding.discard(name)
-        self.notices.pop(name, None)
-        self._index = None
-
-    def remove(self, name: str) -> None:
-        """Take a tool out; nothing happens when there is none of that name."""
-        self._tools.pop(name, None)
-        self._forget(name)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __iter__(self) -> Iterator[RegisteredTool]:
-        return iter(list(self._tools.values()))
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tools
-
-    def get(self, name: str) -> RegisteredTool:
-        """Return the tool of that name.
-
-        Raises:
-            ToolError: There is none; the message is fit for the model and names the closest ones.
-        """
-        if name not in self._tools:
-            close = difflib.get_close_matches(name, set(self._tools) - self._disabled - self._failed, n=3)
-            hint = f" Did you mean {', '.join(close)}?" if close else ""
-            raise ToolError(
-                f"There is no tool called {name!r}.{hint} `ricordo tools list` shows all, read_toolbox finds one."
-            )
-        return self._tools[name]
-
-    def schema(self, name: str) -> dict[str, Any]:
-        """Return the OpenAI function schema of a tool, always the same bytes.
-
-        Raises:
-            ToolError: There is no such tool, or no schema can be made of it.
-        """
-        schema: dict[str, Any] = json.loads(self.get(name).schema_json)
-        return schema
-
-    def hidden(self, settings: Settings) -> set[str]:
-        """Return the tools that are neither offered nor found: disabled, broken, or without the setting they need."""
-        unavailable = {name for name in self._demanding if not self._tools[name].available(settings)}
-        return unavailable | self._disabled | self._failed
-
-    def leave_out(self, name: str, why: str) -> None:
-        """Neither offer nor find a tool until it is registered anew, since it cannot be used as it is."""
-        _log.warning("%s", why)
-        self._failed.add(name)
-        self.notices[name] = why
-        self._index = None
-
-    def disabled(self, name: str) -> bool:
-        """Tell whether a tool was set aside."""
-        return name in self._disabled
 
     async def set_enabled(self, db: Database, name: str, *, enabled: bool) -> None:
         """Set a tool aside for the whole deployment, or take it back; other processes see it at their next start.
@@ -206,18 +120,35 @@ class Toolbox:
 
     def _ready(self) -> ToolIndex:
         """Return the index; tools that are new since the last synchronisation are found by words alone."""
-        if self._index is None:
-            for name in self._stale():
-                tool = self._tools[name]
-                self._indexed[name] = tool_catalogue.indexed(tool.text(), tool.content_hash)
-            self._index = ToolIndex([self._indexed[tool.name] for tool in self if tool.name not in self._failed])
+        if self._index is None or self._index_version != self._version:
+            self._take(*self._build())
+        assert self._index is not None  # noqa: S101 - it has just been taken
         return self._index
 
-    def _stale(self, *, embedded: bool = False) -> set[str]:
+    async def show(self) -> None:
+        """Let searches see what is known now; the index is made beside the event loop, and they go on meanwhile."""
+        self._take(*await asyncio.to_thread(self._build))
+
+    def _build(self) -> tuple[int, dict[str, IndexedTool], ToolIndex]:
+        """Make the index of the tools as they are; return their version and what had to be indexed by words too."""
+        version, tools = self._version, list(self)
+        stale = self._stale(tools, self._indexed)
+        words = {tool.name: tool_catalogue.indexed(tool.text(), tool.content_hash) for tool in stale}
+        known = self._indexed | words
+        shown = [known[tool.name] for tool in tools if tool.name in known and tool.name not in self._failed]
+        return version, words, ToolIndex(shown)
+
+    def _take(self, version: int, words: dict[str, IndexedTool], index: ToolIndex) -> None:
+        self._indexed |= words
+        self._index, self._index_version = index, version
+
+    def _stale(
+        self, tools: Sequence[RegisteredTool], indexed: Mapping[str, IndexedTool], *, embedded: bool = False
+    ) -> list[RegisteredTool]:
         """Return the tools that are not indexed as they are now (or not embedded), without those that cannot be."""
-        stale = set()
-        for tool in self:
-            known = self._indexed.get(tool.name)
+        stale = []
+        for tool in tools:
+            known = indexed.get(tool.name)
             whole = known is not None and known.vector is not None and known.light is not None
             if tool.name in self._failed:  # it has been said once
                 continue
@@ -228,13 +159,36 @@ class Toolbox:
             except ToolError as error:
                 self.leave_out(tool.name, str(error))
             else:
-                stale.add(tool.name)
+                stale.append(tool)
         return stale
+
+    async def read(self, db: Database, embedder: Embedder) -> Known:
+        """Take over what the catalogue in the database knows of the tools.
+
+        Raises:
+            DatabaseError: The database cannot be reached.
+        """
+        rows = await tool_catalogue.load(db, embedder.model_id)
+        known = {row.indexed.content_hash: row.indexed for row in rows.values() if not row.augmented}
+        if self._embedder is None or self._embedder.model_id != embedder.model_id:
+            self._indexed = {}
+        # Another database was synchronised before: what was made for it need not be made again.
+        for tool in self._indexed.values():
+            if tool.vector is not None or tool.content_hash not in known:
+                known[tool.content_hash] = tool
+        stored = {name: row.indexed for name, row in rows.items()}
+        self._embedder = embedder
+        self._indexed = {name: tool for name, tool in self._indexed.items() if name in self} | stored
+        self._disabled = {name for name, row in rows.items() if not row.enabled}
+        self.searched_by = {name: row.augmented for name, row in rows.items() if row.augmented}
+        stale = await asyncio.to_thread(self._stale, list(self), stored, embedded=True)
+        return Known(rows, known, frozenset(tool.name for tool in stale))
 
     async def sync(
         self,
         db: Database,
         embedder: Embedder,
+        known: Known | None = None,
         *,
         model: "BaseChatModel | None" = None,
         everything: bool = False,
@@ -242,9 +196,12 @@ class Toolbox:
     ) -> Changes:
         """Bring the catalogue in the database up to date, by content: only what changed is indexed and embedded again.
 
+        Searches see what is done in a few steps, while the rest is being done.
+
         Args:
             db: The database.
             embedder: The embedding model.
+            known: What `read` has returned; None: it is read.
             model: Writes about the tools that ask for it (`augment=True`); None: what was written before is used.
             everything: Whether the model writes about all tools.
             progress: Told of tools that are being indexed and written about.
@@ -252,20 +209,19 @@ class Toolbox:
         Raises:
             DatabaseError: The database cannot be reached.
         """
-        rows = await tool_catalogue.load(db, embedder.model_id)
-        same = self._embedder is not None and self._embedder.model_id == embedder.model_id
-        # Another database was synchronised before: what was embedded for it need not be embedded again.
-        known = {row.indexed.content_hash: row.indexed for row in rows.values() if not row.augmented}
-        known |= {tool.content_hash: tool for tool in self._indexed.values() if same}
-        self._embedder = embedder
-        self._indexed = {name: row.indexed for name, row in rows.items()}
-        self._disabled = {name for name, row in rows.items() if not row.enabled}
-        self.searched_by = {name: row.augmented for name, row in rows.items() if row.augmented}
-        stale = await asyncio.to_thread(self._stale, embedded=True)
+        known = known or await self.read(db, embedder)
+        rows = known.rows
         usable = [tool for tool in self if tool.name not in self._failed]
         written: dict[str, bool] = {}
-        async for entries in augmented(usable, rows, stale, model, everything=everything, progress=progress):
-            self._indexed |= await tool_catalogue.store(db, embedder, entries, known, progress if not written else None)
+        unseen = 0
+        async for entries in augmented(usable, rows, known.stale, model, everything=everything, progress=progress):
+            told = progress if not written else None
+            async for batch in tool_catalogue.store(db, embedder, entries, known.by_content, told):
+                self._indexed |= batch
+                unseen += len(batch)
+                if unseen * _STEPS >= len(usable):
+                    await self.show()
+                    unseen = 0
             written |= {entry.tool.name: bool(entry.augmented) for entry in entries}
             for entry in entries:
                 self.searched_by.pop(entry.tool.name, None)
@@ -276,8 +232,7 @@ class Toolbox:
         kept = by_hand | {name for name, row in rows.items() if row.indexed.group in self.kept_groups}
         gone = rows.keys() - kept - self._tools.keys()
         await tool_catalogue.remove(db, gone)
-        self._index = None
-        await asyncio.to_thread(self._ready)
+        await self.show()
         return Changes(
             added=tuple(sorted(written.keys() - rows.keys())),
             changed=tuple(sorted(written.keys() & rows.keys())),

@@ -6,7 +6,7 @@ Every row belongs to the deployment (user `*`) and is readable by all.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -30,8 +30,8 @@ _BATCH = 32
 """Tools that are embedded and stored together: an interrupted first start goes on where it stopped."""
 _HEADLINE = 0.5
 """Weight in a tool's vector of the sentence that says what it does, beside the whole tool."""
-_WORTH_TELLING = 100
-"""New tools from which a start tells why it takes a while."""
+MANY = 100
+"""New tools that take long enough to be told of, and for a start not to wait for them."""
 
 
 class Source(Protocol):
@@ -155,8 +155,8 @@ async def store(
     entries: Sequence[Entry],
     known: Mapping[bytes, IndexedTool],
     progress: Progress | None,
-) -> dict[str, IndexedTool]:
-    """Index, embed and write new and changed tools, batch by batch; whether they are enabled stays as it is.
+) -> AsyncIterator[dict[str, IndexedTool]]:
+    """Index, embed and write new and changed tools; yield each batch. Whether they are enabled stays as it is.
 
     Without the embedding model they are not written, and the other views find them until the next start.
 
@@ -170,12 +170,14 @@ async def store(
     Raises:
         DatabaseError: The database cannot be reached.
     """
-    if len(entries) >= _WORTH_TELLING:
-        _log.warning("%d tools are new or changed and are indexed once; this takes a while.", len(entries))
-    stored: dict[str, IndexedTool] = {}
+    if len(entries) >= MANY:
+        _log.warning(
+            "%d tools are new or changed and are embedded once, which takes a while; until then their words find them.",
+            len(entries),
+        )
     for start in range(0, len(entries), _BATCH):
         batch = entries[start : start + _BATCH]
-        made = await asyncio.to_thread(lambda batch: [indexed(e.text, e.tool.content_hash) for e in batch], batch)
+        made = await asyncio.to_thread(_by_words, batch, known)
         made = [replace(t, light=v) for t, v in zip(made, await _lights(batch, known), strict=True)]
         try:
             vectors = await _vectors(db, embedder, batch, known)
@@ -184,10 +186,15 @@ async def store(
         else:
             made = [replace(tool, vector=vector) for tool, vector in zip(made, vectors, strict=True)]
             await _write(db, embedder.model_id, list(zip(batch, made, strict=True)))
-        stored |= {tool.name: tool for tool in made}
+        yield {tool.name: tool for tool in made}
         if progress:
             progress("indexing tools", start + len(batch), len(entries))
-    return stored
+
+
+def _by_words(entries: Sequence[Entry], known: Mapping[bytes, IndexedTool]) -> list[IndexedTool]:
+    """Index tools by their words, those excepted that are known."""
+    made = (known[e.tool.content_hash] if _plain(e, known) else indexed(e.text, e.tool.content_hash) for e in entries)
+    return [replace(tool, vector=None, light=None) for tool in made]
 
 
 async def _lights(entries: Sequence[Entry], known: Mapping[bytes, IndexedTool]) -> Sequence[Scores | None]:
