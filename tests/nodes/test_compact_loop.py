@@ -164,6 +164,7 @@ def test_a_message_that_stands_for_steps_belongs_to_the_exchange() -> None:
 
 async def test_what_no_turn_has_answered_is_in_the_window_of_the_next(harness: Harness) -> None:
     harness.model.script[:] = [says("Both noted.")]
+    await harness.memory().claim_thread("t")
     asked: Any = {"messages": [HumanMessage("My kite is HERON."), HumanMessage("And what is its name?")]}
     await harness.agent._graph.ainvoke(asked, {"configurable": {"thread_id": str(thread_key("default", "t"))}})
     assert "My kite is HERON." in harness.segment("Conversation")

@@ -130,7 +130,7 @@ async def test_a_thread_without_a_name_is_refused(harness: Harness) -> None:
 async def test_a_thread_belongs_to_its_first_user(harness: Harness) -> None:
     thread = "0b8f6f0e-0d0c-4c53-9a7e-2d64a7d0a001"
     await harness.ask("I am first.", says("Yes."), thread_id=thread, user_id="anna")
-    with pytest.raises(ThreadOwnerError, match="another user"):
+    with pytest.raises(ThreadOwnerError, match="not one that 'berta' can read"):
         await harness.ask("Let me in.", thread_id=thread, user_id="berta")
     await harness.ask("Still mine?", says("Yes."), thread_id=thread, user_id="anna")
     assert "Let me in." not in harness.segment("Conversation")

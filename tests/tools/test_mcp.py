@@ -274,7 +274,7 @@ async def test_a_turn_finds_and_calls_a_tool_of_a_server(db: Database, embedder:
         open_harness(db, embedder, tmp_path) as harness,
     ):
         answer = await harness.ask(
-            "What is the weather report for Oslo?",
+            "What is the weather report for Oslo? And fail for a reason.",
             calls(("weather_report", {"place": "Oslo"}), ("fail", {"reason": "fog"})),
             says("Rain."),
         )

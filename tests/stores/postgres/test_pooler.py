@@ -70,7 +70,8 @@ async def test_a_lock_on_a_thread_is_held_past_the_pooler(pooled: str, dsn: str,
         locks = ThreadLocks(db.dsn)
         async with locks.hold(uuid4(), "t", 1), db.as_owner() as conn:
             holder = "SELECT application_name AS name FROM pg_stat_activity JOIN pg_locks USING (pid)"
-            cursor = await conn.execute(f"{holder} WHERE locktype = 'advisory'".encode())
+            here = "datname = current_database() AND locktype = 'advisory'"  # other databases have their own
+            cursor = await conn.execute(f"{holder} WHERE {here}".encode())
             assert [row["name"] for row in await cursor.fetchall()] == ["past-it"]
         await locks.close()
 
