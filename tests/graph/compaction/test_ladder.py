@@ -153,7 +153,8 @@ async def _assert_nothing_is_lost(play: Play) -> None:
     shown = re.findall(r"(?m)^\[\d+\] (?:user|assistant) · ", conversation)
     assert len(shown) == len(play.ids) - len(covered), "what no summary covers is in the window"
     latest = stored[:-2][-_last_turns(len(play.ids)) :] if play.ids else []
-    assert not any(r["summary_id"] for r in latest), "the latest turns are never summarised"
+    if play.story.window >= _ROOMY:  # the least window may have no room for them beside system prompt, tools and a page
+        assert not any(r["summary_id"] for r in latest), "the latest turns are never summarised"
     logged = await play.rows("SELECT * FROM tool_log WHERE tool = 'look_up' ORDER BY (args->>'place')::int")
     assert len(logged) == len(play.outputs)
     for row, output in zip(logged, play.outputs, strict=True):
@@ -162,6 +163,9 @@ async def _assert_nothing_is_lost(play: Play) -> None:
     if play.story.question.text not in window and "shown in part" in window:
         read = await play.read_all(play.memory.read_summary_memory, str(question["id"]))
         assert _plain(read) == _plain(play.story.question.text)
+
+
+_ROOMY = 3_000  # tokens
 
 
 def _last_turns(number: int, keep: int = 2) -> int:
