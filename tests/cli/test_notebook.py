@@ -42,4 +42,4 @@ async def test_the_quickstart_runs_from_top_to_bottom(dsn: str, capsys: pytest.C
     assert "What time is it?" in printed  # its first question, remembered
     assert "parrots.txt" in printed
     assert "[get_current_time {" in printed
-    assert ["parrot_age"] in values
+    assert ["parrot_lifespan"] in values
